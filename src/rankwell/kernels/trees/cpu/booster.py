@@ -284,6 +284,7 @@ class CpuTreeBooster:
         control = new_team().control
         control[STREAMED] = self._slab_memory()
         self._space.begun[:] = 0
+        self._space.owners[:] = 0
         results = [0] * self._n_workers
 
         def take_part(worker: int) -> None:

@@ -75,14 +75,15 @@ def _add_columns(column, n_columns, shifts, first, last, histogram, slab, rows, 
 
 @inner_kernel
 def _add_block(
-    block, n_docs, first, n_words, n_counted, shifts, values, histograms, first_word, slab, packed, rows, n_ahead
-):
-    """Add whole words of the documents rows[block : block + n_docs], and fetch the lines of the `n_ahead` after them
-    meanwhile."""
+    block, n_docs, first, n_words, n_counted, shifts, values, histograms, first_word, slab, packed, rows, following,
+    n_ahead,
+):  # fmt: skip
+    """Add whole words of the documents rows[block : block + n_docs], and fetch the lines of the `n_ahead` from
+    rows[following] on meanwhile."""
     share = n_docs // _FETCHING_WORDS
     for k in range(n_words):
         histogram, word = histograms[first_word + k], U(first + k)
-        ahead = U(block + n_docs + k * share)
+        ahead = U(following + k * share)
         n_fetched = share if share < n_ahead - k * share else n_ahead - k * share
         n_fetched = U(n_fetched) if n_fetched > 0 and k < _FETCHING_WORDS else U(0)
         if n_counted[first_word + k, 1] >= _NEARLY_WHOLE:
@@ -118,10 +119,12 @@ def _add_half(block, n_docs, word, half, n_counted, shifts, values, histograms, 
 
 @inner_kernel
 def count_documents(
-    slab, first, first_half, last_half, n_counted, shifts, rows, start, end, packed, histograms, values, is_new
-):
+    slab, first, first_half, last_half, n_counted, shifts, rows, start, end, following, n_following, packed, histograms,
+    values, is_new,
+):  # fmt: skip
     """Add the documents rows[start:end] to the histograms of the half words first_half, ..., last_half − 1, which are 0
-    first if new.
+    first if new. The `n_following` documents from rows[following] on are probably counted next by the same thread:
+    their lines are fetched, as those of the first ones are if the histograms are new.
 
     slab : uint64 (n_docs · 8,), of which word `first` of each document has the first of these halves
     packed : int64 (n_docs,)
@@ -137,14 +140,16 @@ def count_documents(
             histogram[place] = 0
     for block in range(start, end, BLOCK):
         n_docs = end - block if end - block < BLOCK else BLOCK
-        if block == start:
+        if block == start and is_new:
             for place in range(U(n_docs)):
                 row = U(rows[U(block) + place])
                 prefetch(slab, row * _WORDS)
                 prefetch(packed, row)
         for place in range(U(n_docs)):
             values[place] = packed[U(rows[U(block) + place])]
-        n_ahead = end - block - n_docs
+        next_block, n_ahead = (
+            (block + n_docs, end - block - n_docs) if block + n_docs < end else (following, n_following)
+        )
         n_ahead = n_ahead if n_ahead < BLOCK else BLOCK
         if first_half % 2 == 1:
             _add_half(block, n_docs, first, first_half, n_counted, shifts, values, histograms, slab, rows)
@@ -162,6 +167,7 @@ def count_documents(
             slab,
             packed,
             rows,
+            next_block,
             n_ahead,
         )
         if last_half % 2 == 1:

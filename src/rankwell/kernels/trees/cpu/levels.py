@@ -201,6 +201,7 @@ def _work_off(worker, control, space, columns, limits, plan):
                 n_leaves,
                 worker,
                 space.begun,
+                space.owners,
                 sums,
             )
         elif kind == MERGE:

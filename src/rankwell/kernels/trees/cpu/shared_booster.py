@@ -72,6 +72,7 @@ class SharedTreeBooster(CpuTreeBooster):
         control, state = new_team().control, np.zeros(N_STATE, dtype=np.int64)
         control[STREAMED] = self._slab_memory()
         self._space.begun[:] = 0
+        self._space.owners[:] = 0
         shared = (control, self._space, self._problem.columns)
         own = np.array([plan.n_counting, plan.n_docs - plan.n_counting], dtype=np.int64)
         self._docs[:, 0] = self._companions.sum(own)
@@ -103,10 +104,11 @@ class SharedTreeBooster(CpuTreeBooster):
 
     def _counted(self, control: np.ndarray) -> np.ndarray:
         """The histograms of the leaf that was counted in several parts, as in `merge_parts`."""
+        small = self._space.pool[control[SMALL]]
         has_slab = self._space.begun == control[COUNTING]
         n_words = self._space.pool.shape[1]
         has_word = np.repeat(has_slab, self._words_per_slab, axis=1)[:, :n_words, None]
-        return np.where(has_word, self._space.pool[self._space.whole.shape[1] :], 0).sum(axis=0)
+        return small + np.where(has_word, self._space.pool[self._space.whole.shape[1] :], 0).sum(axis=0)
 
     def _is_grown_in_rounds(self) -> bool:
         return False

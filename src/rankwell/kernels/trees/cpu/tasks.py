@@ -6,12 +6,21 @@ import numpy as np
 
 from rankwell.kernels.cpu.lean_compilation import inlined_kernel, inner_kernel
 from rankwell.kernels.cpu.paging import give_back_bytes
-from rankwell.kernels.cpu.team import DONE, N_TASKS, add_to_place, take_task, write_place
+from rankwell.kernels.cpu.team import (
+    DONE,
+    N_TASKS,
+    add_to_place,
+    read_place,
+    replace_in_place,
+    take_task,
+    write_place,
+)
 from rankwell.kernels.trees.contract import MOST_LEAVES
 from rankwell.kernels.trees.cpu.histograms import U, count_documents
 from rankwell.kernels.trees.cpu.partition import join_part, part_rows
 from rankwell.kernels.trees.cpu.splits import leaf_numbers, read_limits, search_columns
 from rankwell.kernels.trees.cpu.workspace import (
+    BLOCK,
     END,
     HALF_VALUES,
     HIGH,
@@ -84,6 +93,7 @@ def work_on(kind, task, worker, control, space, columns, plan):
             len(whole[0]),
             worker,
             space.begun,
+            space.owners,
             sums[worker],
         )
         if kind == COUNT_AND_SEARCH:
@@ -128,20 +138,43 @@ def halves_of(group, control, n_halves):
 
 
 @inlined_kernel
-def count_part(task, control, words, n_counted, shifts, rows, packed, pool, n_halves, n_leaves, worker, begun, values):
+def _blocks_of(part, n_parts, start, n_docs):
+    """The first and the last + 1 of the documents of a part: whole blocks, but for the last one of the leaf."""
+    n_blocks = (n_docs + BLOCK - 1) // BLOCK
+    return start + n_blocks * part // n_parts * BLOCK, start + min(n_blocks * (part + 1) // n_parts * BLOCK, n_docs)
+
+
+@inlined_kernel
+def _becomes_owner(slab, counting, worker, n_workers, owners):
+    """Whether no worker had a part of the slab before, in this count, so that its histograms now are this one's."""
+    owner = read_place(owners, slab)
+    return owner // n_workers != counting and replace_in_place(owners, slab, owner, counting * n_workers + worker)
+
+
+@inlined_kernel
+def count_part(
+    task, control, words, n_counted, shifts, rows, packed, pool, n_halves, n_leaves, worker, begun, owners, values
+):
     """Count one part of the documents, in one group of half words; returns the first of these and the last + 1.
 
-    Of several parts, a worker adds all that it takes of a slab to histograms of its own.
+    Of several parts, the worker that takes the first of a slab adds all that it takes of it to the leaf's histograms,
+    another one to histograms of its own.
     """
     n_parts, n_groups = control[N_PARTS], control[N_GROUPS]
     group, part = task // n_parts, task % n_parts
     slab = group // n_groups
     start, n_docs = control[FIRST], control[LAST] - control[FIRST]
-    first, last = start + n_docs * part // n_parts, start + n_docs * (part + 1) // n_parts
+    first, last = _blocks_of(part, n_parts, start, n_docs)
     first_half, last_half = halves_of(group, control, n_halves)
-    is_new = n_parts == 1 or begun[worker, slab] != control[COUNTING]
-    if n_parts > 1:
-        begun[worker, slab] = control[COUNTING]
+    # Every second thread takes the last task that is left.
+    likely = part - 1 if worker % 2 == 1 else part + 1
+    following, end = _blocks_of(likely, n_parts, start, n_docs) if 0 <= likely < n_parts else (last, last)
+    histograms, is_new = pool[control[SMALL]], True
+    if n_parts > 1 and not _becomes_owner(slab, control[COUNTING], worker, len(begun), owners):
+        is_new = False
+        if owners[slab] != control[COUNTING] * len(begun) + worker:
+            histograms, is_new = pool[n_leaves + worker], begun[worker, slab] != control[COUNTING]
+            begun[worker, slab] = control[COUNTING]
     count_documents(
         words[slab],
         first_half // 2 - slab * control[WORDS_PER_SLAB],
@@ -152,8 +185,10 @@ def count_part(task, control, words, n_counted, shifts, rows, packed, pool, n_ha
         rows,
         first,
         last,
+        following,
+        end - following,
         packed,
-        pool[control[SMALL] if n_parts == 1 else n_leaves + worker],
+        histograms,
         values,
         is_new,
     )
@@ -177,20 +212,19 @@ def _give_back_lines(control, words, n_docs, lowest, highest):
 
 @inlined_kernel
 def merge_parts(first_half, last_half, control, pool, n_leaves, begun):
-    """The histograms of the smaller child, from those of the workers, and of the larger one, from the parent's; of a
+    """Add the histograms of workers to those of the smaller child, and make the parent's those of the larger one; of a
     word's half words first_half, ..., last_half − 1."""
     word, start = first_half // 2, U(first_half % 2 * HALF_VALUES)
     end = start + U((last_half - first_half) * HALF_VALUES)
     small = pool[control[SMALL], word]
     if control[N_PARTS] > 1:
-        slab, is_first = word // control[WORDS_PER_SLAB], True
+        slab = word // control[WORDS_PER_SLAB]
         for worker in range(len(begun)):
             if begun[worker, slab] != control[COUNTING]:
                 continue
             own = pool[n_leaves + worker, word]
             for value in range(start, end):
-                small[value] = own[value] if is_first else small[value] + own[value]
-            is_first = False
+                small[value] += own[value]
     large = pool[control[LARGE], word]
     if control[IS_ROOT] == 0:
         for value in range(start, end):

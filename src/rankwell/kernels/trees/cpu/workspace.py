@@ -17,7 +17,7 @@ BLOCK = 2048
 # How many documents ahead their lines are fetched into the first-level cache.
 NEAR = 16
 # Tasks of counting for each worker: the last of them may keep one worker while others wait.
-_TASKS_PER_WORKER = 8
+_TASKS_PER_WORKER = 32
 # Likewise of parting, whose second thread is slower: what goes left is written backwards.
 _RANGES_PER_WORKER = 4
 HALF_VALUES = HALF_WORD * COLUMN_VALUES
@@ -58,7 +58,8 @@ class Workspace(NamedTuple):
     rows : uint32 (n_docs + NEAR,), the documents that count by leaf, the others by leaf; right : uint32 (n_docs,), of a
         leaf that is being parted, those that go right, and of its later parts the others as well
     pool : int64 (n_leaves + n_workers, n_words, 2048), histograms of leaves, then of workers, unless all is one part
-    begun : int64 (n_workers, n_slabs), the last count in which a worker had a part of a slab
+    begun : int64 (n_workers, n_slabs), the last count in which a worker had a part of a slab that another one had begun
+    owners : int64 (n_slabs,), which worker began each slab, and in which count: count · n_workers + worker
     whole : int64 (28, n_leaves), real : float64 (6, n_leaves), leaves and nodes
     live : uint64 (n_leaves, n_words of groups), the groups that all features on a leaf's path are in
     found : int64 (n_halves, 2, 9), found_gain : float64 (n_halves, 2), cuts of the two leaves searched, by half words
@@ -81,6 +82,7 @@ class Workspace(NamedTuple):
     right: np.ndarray
     pool: np.ndarray
     begun: np.ndarray
+    owners: np.ndarray
     whole: np.ndarray
     real: np.ndarray
     live: np.ndarray
@@ -132,6 +134,7 @@ def new_workspace(
         right=np.zeros(n_docs, np.uint32),
         pool=np.zeros((n_leaves + n_counting, n_words, 2 * HALF_VALUES), np.int64),
         begun=np.zeros((n_workers, n_slabs), np.int64),
+        owners=np.zeros(n_slabs, np.int64),
         whole=np.zeros((_WHOLE, n_leaves), np.int64),
         real=np.zeros((NODE_GAIN + 1, n_leaves)),
         live=np.zeros((n_leaves, feature_rules.groups.shape[1]), np.uint64),
