@@ -102,7 +102,7 @@ DOCS_PER_PART = 2048
 _DOCS_PER_PARTED = 2048
 _DOCS_JOINED_BY_ALL = 16384
 # The lines of so many documents, 16 MB, stay in the third-level cache, from which every thread can read all of them.
-_DOCS_IN_CACHE = 2**18
+_DOCS_IN_CACHE = 2**14
 # With as many words for each worker, words are searched whole.
 _WORDS_PER_WORKER = 16
 _NOTHING = 0
