@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rankwell.kernels.threads import kernel_threads
-from rankwell.kernels.trees.cpu.lambdas import pair_gradient_source
+from rankwell.kernels.trees.cpu.lambdas import LONGEST_COUNTED, pair_gradient_source
 from rankwell.kernels.trees.losses import PAIR_LOSSES, RankingLoss, judged_queries
 from rankwell.kernels.trees.reference.lambdas import query_lambdas
 
@@ -54,13 +54,16 @@ def test_against_the_reference(name, normalize, truncation, sigma):
         np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=PRECISION[name] * np.abs(theirs).max())
 
 
-def test_a_long_query_is_sorted():
-    generator = np.random.default_rng(0)
-    scores = generator.integers(0, 50, 600).astype(np.float32)
-    gains = generator.integers(0, 3, 600).astype(float)
+@pytest.mark.parametrize("n_docs", [LONGEST_COUNTED - 1, LONGEST_COUNTED, LONGEST_COUNTED + 1, LONGEST_COUNTED + 105])
+def test_long_queries_are_counted_or_sorted(n_docs):
+    generator = np.random.default_rng(n_docs)
+    # Many ties, both zeros among them.
+    scores = generator.integers(-25, 25, n_docs).astype(np.float32)
+    scores[::7] *= np.float32(-0.0)
+    gains = generator.integers(0, 3, n_docs).astype(float)
     loss = RankingLoss(PAIR_LOSSES["lambdarank"], 10, 1.0, 1)
-    gradient, hessian = np.zeros((2, 600), np.float32)
-    pair_gradient_source(loss, judged_queries(loss, np.array([0, 600]), gains))(scores, gradient, hessian)
+    gradient, hessian = np.zeros((2, n_docs), np.float32)
+    pair_gradient_source(loss, judged_queries(loss, np.array([0, n_docs]), gains))(scores, gradient, hessian)
     expected = query_lambdas("lambdarank", scores, gains, truncation=10)
     for ours, theirs in zip((gradient, hessian), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-6 * np.abs(theirs).max())

@@ -90,6 +90,16 @@ def test_of_few_documents_too(name, rounds_together):
     np.testing.assert_array_equal(booster.scores(), scores)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_of_long_queries_too(n_jobs, rounds_together):
+    loss = RankingLoss(LOSSES["lambdarank"], 30, 1.0, 1)
+    problem = query_problem(LARGE_INPUTS["many tiles"], loss, longest=LONGEST_COUNTED + 100)
+    assert len(problem.queries.discount) > LONGEST_COUNTED
+    trees = booster_of(problem, n_jobs).boost_rounds(0, 3)
+    assert sum(rounds_together) == 3
+    assert_same_trees(trees, one_by_one(problem, 0, 3)[0])
+
+
 @pytest.mark.parametrize("sampling", [Sampling(seed=5), Sampling(node_features=0.5, seed=5)], ids=["none", "by leaf"])
 def test_features_drawn_for_a_leaf_are_those_of_its_round(sampling, rounds_together):
     problem = query_problem(INPUTS["31 leaves"], RankingLoss(LOSSES["lambdarank"], 30, 1.0, 1))
@@ -128,17 +138,16 @@ def test_trees_of_many_rounds_take_little_memory(monkeypatch, rounds_together):
 
 
 @pytest.mark.parametrize(
-    ("loss", "changes", "longest"),
+    ("loss", "changes"),
     [
-        (RankingLoss(LOSSES["xendcg"], 30, 1.0, 1, seed=3), {}, 100),
-        (RankingLoss(LOSSES["lambdarank"], 30, 1.0, 1, noise=0.3, seed=3), {}, 100),
-        (RankingLoss(LOSSES["lambdarank"], 30, 1.0, 1), {}, LONGEST_COUNTED + 100),
-        (RankingLoss(LOSSES["lambdarank"], 30, 1.0, 1), {"sampling": Sampling(features=0.5, seed=1)}, 100),
+        (RankingLoss(LOSSES["xendcg"], 30, 1.0, 1, seed=3), {}),
+        (RankingLoss(LOSSES["lambdarank"], 30, 1.0, 1, noise=0.3, seed=3), {}),
+        (RankingLoss(LOSSES["lambdarank"], 30, 1.0, 1), {"sampling": Sampling(features=0.5, seed=1)}),
     ],
-    ids=["xendcg", "noise", "long queries", "sampling"],
+    ids=["xendcg", "noise", "sampling"],
 )
-def test_what_needs_python_in_between_is_grown_one_by_one(loss, changes, longest, rounds_together):
-    problem = query_problem(LARGE_INPUTS["many tiles"], loss, longest=longest)
+def test_what_needs_python_in_between_is_grown_one_by_one(loss, changes, rounds_together):
+    problem = query_problem(LARGE_INPUTS["many tiles"], loss)
     problem = dataclasses.replace(problem, **changes)
     trees = booster_of(problem).boost_rounds(0, 3)
     assert rounds_together == []

@@ -16,7 +16,7 @@ from rankwell.kernels.trees.cpu.column_copies import ColumnCopies
 from rankwell.kernels.trees.cpu.drawing import counting_documents
 from rankwell.kernels.trees.cpu.gradients import Totals, pack_gradients
 from rankwell.kernels.trees.cpu.growth import Plan, grow_tree
-from rankwell.kernels.trees.cpu.lambdas import LONGEST_COUNTED, pair_gradient_source
+from rankwell.kernels.trees.cpu.lambdas import pair_gradient_source
 from rankwell.kernels.trees.cpu.levels import grow_levels
 from rankwell.kernels.trees.cpu.random_gradients import XendcgGradients, noisy_scores
 from rankwell.kernels.trees.cpu.rounds import RoundGradients, grow_rounds, new_grown_rounds, new_round_gradients
@@ -128,9 +128,7 @@ class CpuTreeBooster:
         if problem.loss is None or problem.queries is None or problem.settings.is_symmetric:
             return False
         sampling = problem.sampling or Sampling()
-        if problem.loss.is_random or not sampling.draws_everything:
-            return False
-        return len(problem.queries.discount) <= LONGEST_COUNTED
+        return not problem.loss.is_random and sampling.draws_everything
 
     def _most_rounds(self) -> int:
         """So many that their trees take some megabytes; fewer at first, since columns are copied between calls."""

@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from rankwell.kernels.cpu.elementary_functions import exp32, log64
-from rankwell.kernels.cpu.lean_compilation import inlined_kernel, kernel
+from rankwell.kernels.cpu.lean_compilation import inlined_kernel, inner_kernel, kernel
+from rankwell.kernels.cpu.sorting import sort_keys
 from rankwell.kernels.threads import current_threads, run_parts
 from rankwell.kernels.trees.cpu.place_weights import (
     COLUMN_WEIGHT,
@@ -32,13 +33,25 @@ from rankwell.kernels.trees.losses import (
     distance_weights,
 )
 
-# Longer queries are sorted before; shorter ones are ranked by counting the higher scores of each document.
-LONGEST_COUNTED = 512
+# Longer queries are sorted; shorter ones are ranked by counting the higher scores of each document.
+LONGEST_COUNTED = 4096
 _LN_2 = 0.6931471805599453
 # Rows of what else is by place, or by document.
 _LAMBDA, _HESSIAN, _RAW = range(3)
+# Rows of `places`: by document, its place; and while documents are sorted, their order and what is merged.
+_PLACE, _ORDER, _MERGED = range(3)
 _PADDING = 2 * LANES
 _RANGES_PER_THREAD = 4
+
+
+@inner_kernel
+def _sort_places(raw, n_docs, keys, places):
+    """places[_PLACE] by descending score, of equal scores the earlier document first. keys : float32 (n_docs or more,)"""
+    for i in range(n_docs):
+        keys[i] = -raw[i]
+    sort_keys(keys[:n_docs], places[_ORDER], places[_MERGED])
+    for place in range(n_docs):
+        places[_PLACE, places[_ORDER, place]] = place
 
 
 @inlined_kernel
@@ -51,9 +64,11 @@ def _query_gradients(n_docs, scores, gain, discount, by_distance, loss, table, r
     for i in range(n_docs, n_padded):
         raw[i] = -np.inf
     if n_docs <= LONGEST_COUNTED:
-        rank_places(raw, n_padded, places)
+        rank_places(raw, n_padded, places[_PLACE])
+    else:
+        _sort_places(raw, n_docs, room[_LAMBDA], places)
     for i in range(np.uint64(n_docs)):
-        k = np.uint64(places[i])
+        k = np.uint64(places[_PLACE, i])
         table[SCORE, k] = raw[i]
         table[GAIN, k] = gain[i]
     best, worst = table[SCORE, 0], table[SCORE, n_docs - 1]
@@ -84,12 +99,11 @@ def _query_gradients(n_docs, scores, gain, discount, by_distance, loss, table, r
 
 @kernel
 def pair_gradients(
-    first, last, queries, loss, by_distance, scores, gradient, hessian, long_places, table, room, places, sums
+    first, last, queries, loss, by_distance, scores, gradient, hessian, table, room, places, sums
 ):
     """Gradient and Hessian of the documents of queries first, ..., last − 1.
 
     scores, gradient, hessian : float32 (n_docs,)
-    long_places : int32 (n_docs,), of documents of queries longer than `LONGEST_COUNTED`, their place in the ranking
     table, room, places, sums : scratch for the longest query
     """
     for query in range(first, last):
@@ -98,9 +112,6 @@ def pair_gradients(
             for document in range(start, end):
                 gradient[document] = hessian[document] = 0.0
             continue
-        if end - start > LONGEST_COUNTED:
-            for document in range(start, end):
-                places[document - start] = long_places[document]
         total = _query_gradients(
             end - start,
             scores[start:end],
@@ -119,7 +130,7 @@ def pair_gradients(
             factor = factor * (log64(1.0 + total) / _LN_2 / total)
         of_gradient, of_hessian = np.float32(factor), np.float32(factor * loss.sigma)
         for document in range(start, end):
-            place = np.uint64(places[document - start])
+            place = np.uint64(places[_PLACE, document - start])
             gradient[document] = room[_LAMBDA, place] * of_gradient
             hessian[document] = room[_HESSIAN, place] * of_hessian
         if len(queries.weight):
@@ -148,7 +159,7 @@ def new_scratch(queries: JudgedQueries) -> tuple[np.ndarray, np.ndarray, np.ndar
     return (
         np.zeros((INVERSE + 1, longest), np.float32),
         np.zeros((_RAW + 1, longest), np.float32),
-        np.zeros(longest, np.int32),
+        np.zeros((_MERGED + 1, longest), np.int32),
         np.zeros((N_ROW_SUMS, longest), np.float32),
     )
 
@@ -157,29 +168,15 @@ def pair_gradient_source(
     loss: RankingLoss, queries: JudgedQueries
 ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
     """A function of scores, float32 (n_docs,), that fills gradient and Hessian, float32 (n_docs,)."""
-    n_docs = len(queries.gain)
     by_distance = distance_weights(loss, room_for(queries), FIRST_DISTANCE)
     cuts = ranges_of_queries(queries, current_threads())
     n_parts = len(cuts) - 1
     scratch = [new_scratch(queries) for _ in range(n_parts)]
-    sizes = np.diff(queries.query_ptr)
-    long = [
-        slice(start, start + size)
-        for start, size in zip(queries.query_ptr[:-1].tolist(), sizes.tolist(), strict=True)
-        if size > LONGEST_COUNTED
-    ]
-    long_places = np.zeros(n_docs if long else 0, np.int32)
 
     def fill(scores: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
-        for rows in long:
-            order = np.argsort(-scores[rows], kind="stable")
-            long_places[rows][order] = np.arange(len(order))
-
         def run(part: int) -> None:
             first, last = int(cuts[part]), int(cuts[part + 1])
-            pair_gradients(
-                first, last, queries, loss, by_distance, scores, gradient, hessian, long_places, *scratch[part]
-            )
+            pair_gradients(first, last, queries, loss, by_distance, scores, gradient, hessian, *scratch[part])
 
         run_parts(run, n_parts)
 

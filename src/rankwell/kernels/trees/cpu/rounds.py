@@ -51,7 +51,7 @@ final_exponent = inlined_kernel(rules.final_exponent)
 class RoundGradients(NamedTuple):
     """What gradients are computed from, and where.
 
-    queries, loss, by_distance : see `pair_gradients`; no query is longer than it counts
+    queries, loss, by_distance : see `pair_gradients`
     cuts : int64, where ranges of queries begin
     table, room, places, sums : its scratch, by worker
     gradient, hessian : float32 (n_docs,)
@@ -59,7 +59,7 @@ class RoundGradients(NamedTuple):
     found : float64 (n_ranges, 8), the largest gradient and Hessian of each range
     units : int64 (n_parts, 8), of each part of the documents, the sums of gradients and Hessians
     scales : float64 (2,), by which they are multiplied
-    no_places, no_counts : int32 (0,) and uint8 (0,): no query is long, and all documents count
+    no_counts : uint8 (0,): all documents count
     """
 
     queries: JudgedQueries
@@ -76,7 +76,6 @@ class RoundGradients(NamedTuple):
     found: np.ndarray
     units: np.ndarray
     scales: np.ndarray
-    no_places: np.ndarray
     no_counts: np.ndarray
 
 
@@ -119,7 +118,6 @@ def new_round_gradients(
         found=np.zeros((len(cuts) - 1, _LINE)),
         units=np.zeros((n_parts, _LINE), np.int64),
         scales=np.zeros(2),
-        no_places=np.zeros(0, np.int32),
         no_counts=np.zeros(0, np.uint8),
     )
 
@@ -146,7 +144,6 @@ def _prepare(kind, task, worker, given, packed, rows, scores):
             scores,
             given.gradient,
             given.hessian,
-            given.no_places,
             given.table[worker],
             given.room[worker],
             given.places[worker],
