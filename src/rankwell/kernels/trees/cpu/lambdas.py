@@ -46,7 +46,7 @@ _RANGES_PER_THREAD = 4
 
 @inner_kernel
 def _sort_places(raw, n_docs, keys, places):
-    """places[_PLACE] by descending score, of equal scores the earlier document first. keys : float32 (n_docs or more,)"""
+    """places[_PLACE] by descending score, of equal scores the earlier document first; keys : float32, scratch"""
     for i in range(n_docs):
         keys[i] = -raw[i]
     sort_keys(keys[:n_docs], places[_ORDER], places[_MERGED])
@@ -98,9 +98,7 @@ def _query_gradients(n_docs, scores, gain, discount, by_distance, loss, table, r
 
 
 @kernel
-def pair_gradients(
-    first, last, queries, loss, by_distance, scores, gradient, hessian, table, room, places, sums
-):
+def pair_gradients(first, last, queries, loss, by_distance, scores, gradient, hessian, table, room, places, sums):
     """Gradient and Hessian of the documents of queries first, ..., last − 1.
 
     scores, gradient, hessian : float32 (n_docs,)
