@@ -182,7 +182,7 @@ def train_lambdamart(ranker: LambdaMART, task: TrainingTask, run: ClusterRun) ->
             GrownTrees(),
             np.zeros((ranker.n_seeds, run.n_docs), np.float32),
             np.zeros(0 if task.validation is None else task.validation.n_docs),
-            None if task.validation is None else bins.transform(task.validation),
+            None if task.validation is None else bins.columns(task.validation),
             None,
             ranker.n_jobs,
         )

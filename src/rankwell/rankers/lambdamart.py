@@ -444,7 +444,7 @@ class LambdaMART(StepwiseRanker):
             earlier,
             scores,
             validation_scores,
-            None if task.validation is None else bins.transform(task.validation),
+            None if task.validation is None else bins.columns(task.validation),
             checked_loss(loss, task.train) if callable(loss) else None,
             self.n_jobs,
         )

@@ -59,9 +59,19 @@ class TreeBins:
     def transform(self, dataset: RankingDataset, rows: np.ndarray | None = None) -> np.ndarray:
         """The bins of some rows, by default of all: uint8 (n_rows, n_features)."""
         bins = self._binner.transform(dataset, "rows", rows=rows, n_jobs=self._n_jobs)
-        for feature, categories in self.values.categories.items():
-            bins[:, feature] = _category_bins(_column(dataset, feature, rows), categories)
+        self._put_categories(dataset, rows, bins.T)
         return bins
+
+    def columns(self, dataset: RankingDataset) -> np.ndarray:
+        """The bins of all rows, feature by feature: uint8 (n_features, n_rows or more)."""
+        bins = self._binner.transform(dataset, "features", n_jobs=self._n_jobs)
+        self._put_categories(dataset, None, bins)
+        return bins
+
+    def _put_categories(self, dataset: RankingDataset, rows: np.ndarray | None, columns: np.ndarray) -> None:
+        for feature, categories in self.values.categories.items():
+            found = _category_bins(_column(dataset, feature, rows), categories)
+            columns[feature, : len(found)] = found
 
 
 def _column(dataset: RankingDataset, feature: int, rows: np.ndarray | None) -> np.ndarray:

@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from rankwell.kernels.threads import kernel_threads, run_parts
+from rankwell.kernels.threads import kernel_threads, run_ranges
 from rankwell.kernels.trees.contract import BinTree, TreeBooster
 from rankwell.rankers.grown_trees import BinValues, GrownTree, GrownTrees
 from rankwell.rankers.training_run import Steps, StepSource
 
 # Of fewer validation documents, several rounds are scored and measured at once.
 _FEW_DOCS = 2**15
+# A range of fewer takes less time than waking a thread.
+_DOCS_OF_A_RANGE = 2**11
 _TRAINING_SCORES, _VALIDATION_SCORES = "training scores", "validation scores"
 
 
@@ -29,7 +31,7 @@ class TreeRounds(StepSource):
         The model that training continues from.
     scores, validation_scores : float32 (n_seeds, n_docs) and float64 (n_docs,)
         Of the training and validation documents by the earlier model; changed as trees are grown.
-    validation_bins : uint8 (n_docs, n_features), optional
+    validation_bins : uint8 (n_features, n_docs or more), optional
     own_loss : callable, optional
         Gradient and Hessian at some scores, instead of the booster's loss.
 
@@ -102,21 +104,22 @@ class TreeRounds(StepSource):
 
     def scores_of_steps(self) -> Sequence[np.ndarray]:
         bins, n_seeds = self._validation_bins, len(self._boosters)
-        if bins is None or len(bins) >= _FEW_DOCS:
+        if bins is None or len(self._validation_scores) >= _FEW_DOCS:
             return super().scores_of_steps()
-        from rankwell.kernels.trees.cpu.walking import add_tree
+        from rankwell.kernels.trees.cpu.walking import TreeValues
 
-        # Documents are few, so threads take trees; values are added in the order of one tree after another.
-        trees = [tree for grown in self._unmeasured for tree in grown]
-        values, self._unmeasured = np.zeros((len(trees), len(bins))), []
+        rounds = [[TreeValues(tree, 1.0 / n_seeds) for tree in grown] for grown in self._unmeasured]
+        scores, self._unmeasured = np.empty((len(rounds), len(self._validation_scores))), []
+
+        def add(start: int, end: int) -> None:
+            for number, trees in enumerate(rounds):
+                for values in trees:
+                    values.add(bins, self._validation_scores, start, end)
+                scores[number, start:end] = self._validation_scores[start:end]
+
         with kernel_threads(self._n_jobs):
-            run_parts(lambda k: add_tree(bins, trees[k], 1.0 / n_seeds, values[k]), len(trees))
-        scores = []
-        for k in range(0, len(trees), n_seeds):
-            for of_tree in values[k : k + n_seeds]:
-                self._validation_scores += of_tree
-            scores.append(self._validation_scores.copy())
-        return scores
+            run_ranges(add, len(self._validation_scores), 1, least_items=_DOCS_OF_A_RANGE)
+        return list(scores)
 
     def first(self, n_rounds: int) -> GrownTrees:
         """The earlier model's trees and the first `n_rounds` of this run."""

@@ -42,7 +42,7 @@ def check(case: TreeCase, n_jobs: int = 1) -> BinTree | None:
     assert_same(found, tree)
     np.testing.assert_array_equal(booster.scores(), tree.leaf_value[leaf_of])
     scores = np.zeros(len(case.bins))
-    add_tree(case.bins, found, 1.0, scores)
+    add_tree(np.ascontiguousarray(case.bins.T), found, 1.0, scores)
     np.testing.assert_array_equal(scores, booster.scores().astype(np.float64))
     return found
 
@@ -202,7 +202,7 @@ def test_threads_do_not_matter(seed, is_symmetric, monkeypatch):
     assert_same(shared, tree)
     np.testing.assert_array_equal(single.scores(), several.scores())
     everything = np.zeros(20_000)
-    add_tree(case.bins, tree, 1.0, everything)
+    add_tree(np.ascontiguousarray(case.bins.T), tree, 1.0, everything)
     np.testing.assert_array_equal(single.scores(), everything.astype(np.float32))
 
 

@@ -31,13 +31,3 @@ def lanes_above(typing_context: Any, values: Any, place: Any, least: Any) -> Any
         return builder.bitcast(above, ir.IntType(64))
 
     return types.uint64(values, types.intp, types.float64), generate
-
-
-@intrinsic
-def lowest_bit(typing_context: Any, bits: Any) -> Any:
-    """The index of the lowest bit that is 1; `bits` must not be 0."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.IntType(1)(1))
-
-    return types.int64(types.uint64), generate

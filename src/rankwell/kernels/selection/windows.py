@@ -23,11 +23,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rankwell.kernels.cpu.bits import lowest_bit
 from rankwell.kernels.cpu.compilation import inlined_kernel, kernel
 from rankwell.kernels.postings.blocks import load_documents
 from rankwell.kernels.postings.rules import BLOCK
 from rankwell.kernels.selection.best import offer
-from rankwell.kernels.selection.lanes import LANES, lanes_above, lowest_bit
+from rankwell.kernels.selection.lanes import LANES, lanes_above
 from rankwell.kernels.selection.lists import (
     CHUNK,
     CURSOR,
