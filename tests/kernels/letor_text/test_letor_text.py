@@ -16,7 +16,7 @@ def as_text(content: bytes) -> np.ndarray:
     return np.frombuffer(content, dtype=np.uint8)
 
 
-def read_block(content: bytes, width: int, base: int = 1, limit: int = 100) -> tuple[kernel.Destination, np.ndarray]:
+def destination(content: bytes, width: int, base: int = 1, limit: int = 100) -> tuple[kernel.Destination, np.ndarray]:
     n_lines = content.count(b"\n")
     to = kernel.Destination(
         features=np.full(n_lines * width, 7, dtype=np.float32),
@@ -31,7 +31,11 @@ def read_block(content: bytes, width: int, base: int = 1, limit: int = 100) -> t
         comment_spans=np.zeros((n_lines, 2), dtype=np.int32),
         stamps=np.zeros(limit + 1, dtype=np.int32),
     )
-    report = np.array([0, 0, -1, 0, 0, -1, 0])
+    return to, np.array([0, 0, -1, 0, 0, -1, 0])
+
+
+def read_block(content: bytes, width: int, base: int = 1, limit: int = 100) -> tuple[kernel.Destination, np.ndarray]:
+    to, report = destination(content, width, base, limit)
     kernel.read_lines(as_text(content), to, report)
     return to, report
 
@@ -186,3 +190,71 @@ def test_query_ids_are_in_every_row_or_in_none() -> None:
 def test_a_line_of_letor_text_is_recognised() -> None:
     assert is_letor_line(b"1 qid:1 1:0.5 # x")
     assert not any(map(is_letor_line, [b"", b"# comment", b"0.5", b"label,qid,f1", b"{}"]))
+
+
+def test_ordered_pairs_are_read_as_the_reference_reads_them() -> None:
+    generator = np.random.default_rng(0)
+    numbers = [
+        "0",
+        "7",
+        "-3",
+        "-0",
+        "0.5",
+        "-0.25",
+        "12",
+        "1234567",
+        "12345678",
+        "0.1234567",
+        "0.12345678",
+        "0.123456789",
+    ]
+    numbers += [
+        "1234567.7654321",
+        "1.",
+        ".5",
+        "5e1",
+        "00.10",
+        "+1",
+        "nan",
+        "9999999.9999999",
+        "0.0000001",
+        "1e-7",
+        "3\t",
+    ]
+    lines = []
+    for _ in range(400):
+        n_pairs = int(generator.integers(0, 13))
+        chosen = generator.choice(numbers, n_pairs)
+        # Mostly one after another from 1 on; some begin elsewhere, leave one out, or have more blanks.
+        first = int(generator.choice([1, 1, 1, 2, 0]))
+        gap = int(generator.integers(0, 40))
+        indices = [first + place + (place >= gap) for place in range(n_pairs)]
+        blanks = generator.choice([" ", " ", " ", "  "], n_pairs)
+        pairs = "".join(
+            f"{index}:{number}{blank}" for index, number, blank in zip(indices, chosen, blanks, strict=True)
+        )
+        lines.append("2 qid:1 " + generator.choice([pairs, pairs.rstrip(" "), pairs + "# x"]))
+    for base, width in ((0, 13), (0, 20), (1, 13), (1, 6)):
+        own = [line for line in lines if base == 0 or " 0:" not in line]
+        to, report = read_block("".join(line + "\n" for line in own).encode(), width, base=base)
+        expected = np.zeros((len(own), width), np.float32)
+        for row, line in enumerate(own):
+            parsed = parse_line(line.encode(), limit=100, has_qid=None)
+            assert parsed is not None
+            for index, value in parsed.values.items():
+                if index - base < width:
+                    expected[row, index - base] = value
+        assert report[kernel.ROW] == len(own)
+        np.testing.assert_array_equal(to.features.reshape(-1, width).view(np.uint32), expected.view(np.uint32))
+
+
+@pytest.mark.parametrize("end", [b"1:2", b"1:2 2:3.5", b"1:2 2:3.5 ", b"1:2 2:3 3:12345678", b"1:2 1:3", b"1:2 2:3.x"])
+def test_what_comes_after_the_text_is_not_read(end: bytes) -> None:
+    line = b"1 qid:1 " + end
+    content = line + b"\n"
+    memory = np.frombuffer(content + b" 3:9" * 16, np.uint8)
+    alone, own_report = read_block(content, width=3)
+    to, report = destination(content, width=3)
+    kernel.read_lines(memory[: len(content)], to, report)
+    np.testing.assert_array_equal(report, own_report)
+    np.testing.assert_array_equal(to.features, alone.features)

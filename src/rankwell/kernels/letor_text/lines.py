@@ -32,6 +32,7 @@ from rankwell.kernels.letor_text.decimal_numbers import (
     ZERO,
     read_number,
 )
+from rankwell.kernels.letor_text.ordered_pairs import N_NAMES, read_ordered_pairs
 
 LINE_FEED, HASH, COLON = 10, 35, 58
 QID = np.frombuffer(b"qid:", dtype=np.uint8)
@@ -179,10 +180,18 @@ def read_features(text, position, stamp, row, to):
     """
     features, stamps, limit, width, base = to.features, to.stamps, to.limit, to.width, to.base
     first = row * to.stride
-    for column in range(width):
+    following, position = read_ordered_pairs(
+        text, position, features, first, base, min(limit + 1, base + width, N_NAMES)
+    )
+    for column in range(following - base, width):
         features[first + column] = 0
-    largest = -1
-    has_zero = False
+    largest = following - 1 if following > base else -1
+    has_zero = following > base and base == 0
+    while IS_BLANK[text[position]]:
+        position += 1
+    if text[position] != LINE_FEED and text[position] != HASH:
+        for index in range(base, following):
+            stamps[index] = stamp
     while text[position] != LINE_FEED and text[position] != HASH:
         start = position
         number = ZERO

@@ -17,6 +17,7 @@ from numba import types
 from numba.core.cgutils import alloca_once
 from numba.extending import intrinsic
 
+from rankwell.kernels.cpu.bits import load_word
 from rankwell.kernels.cpu.compilation import inlined_kernel, inner_kernel
 from rankwell.kernels.postings.rules import BLOCK
 
@@ -43,17 +44,6 @@ def _to_all(builder: ir.IRBuilder, value: Any, n_lanes: int = _LANES) -> Any:
     undefined = ir.Constant(ir.VectorType(value.type, n_lanes), ir.Undefined)
     first = builder.insert_element(undefined, value, _NUMBER(0))
     return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_NUMBER, n_lanes), [0] * n_lanes))
-
-
-@intrinsic
-def _load64(typing_context: Any, values: Any, place: Any) -> Any:
-    """The little-endian number of 64 bits that begins at a byte; NumPy's views cannot express an unaligned one."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        data = _data(context, builder, signature, arguments, 0)
-        return builder.load(builder.bitcast(builder.gep(data, [arguments[1]]), _PLACE.as_pointer()), align=1)
-
-    return types.uint64(values, types.intp), generate
 
 
 @intrinsic
@@ -211,7 +201,7 @@ def run_bytes(count, width):
 def load_at_bit(values, bit, width):
     """The number of `width` bits that begins at a bit of `values`: one of a run that is not in planes."""
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
-    return np.int64(_load64(values, bit >> 3) >> np.uint64(bit & 7) & mask)
+    return np.int64(load_word(values, bit >> 3) >> np.uint64(bit & 7) & mask)
 
 
 @inlined_kernel
