@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.index.searching import make_index
+from tests.index.searching import expected, make_index, pairs
 
 from rankwell import DataError, Index, IndexWriter, QueryError
 from rankwell.index.query.near_words import tolerance
+from rankwell.index.query.query import parse_query
 from rankwell.index.query.tree import Group, Or, Phrase, Similar
 from rankwell.index.statistics import Statistics
 from rankwell.index.text.analysis import Analysis, without_accents
@@ -91,6 +92,50 @@ def test_typing_errors() -> None:
     assert index.search("letters -recieve", typos=True).ids == ["d0"]
     assert index.parse("recieve", typos=True).terms == (b"receive",)
     assert [tolerance(word) for word in (b"ab", b"abc", b"abcde", b"abcdef", "éé".encode())] == [0, 1, 1, 2, 0]
+
+
+NEAR_DOCUMENTS = [{"body": text} for text in ("receive oil", "oil recieve", "oil gas", "rate gas", "receives")]
+
+
+@pytest.mark.parametrize(
+    ("query", "filter", "ids"),
+    [
+        ("oil -receive~", None, ["d2"]),
+        ("oil -receive~0", None, ["d1", "d2"]),
+        ("oil AND NOT recieve~1", None, ["d2"]),
+        ("* -(receive~ OR rate)", None, ["d2"]),
+        ("* NOT (gas receive~)", None, []),
+        ("oil OR NOT (gas OR receive~)", None, ["d0", "d1", "d2"]),
+        ("-body:receive~ oil", None, ["d2"]),
+        ("oil -xyzzy~", None, ["d0", "d1", "d2"]),  # no word is near
+        ("oil", "receive~", ["d0", "d1"]),
+        ("oil", "recieve~1", ["d0", "d1"]),
+        ("oil", "-receive~", ["d2"]),
+        ("*", "body:receive~ AND NOT oil", ["d4"]),
+        ("*", "NOT (NOT rtae~1)", ["d3"]),
+    ],
+)
+def test_words_with_a_tilde_exclude_and_filter(query: str, filter: str | None, ids: list[str]) -> None:
+    index = make_index(NEAR_DOCUMENTS, cuts=[2])
+    found = index.search(query, filter=filter)
+    assert sorted(found.ids) == ids
+    assert pairs(found) == expected(index, NEAR_DOCUMENTS, query, filter=filter)
+    assert found.n_matches == index.count(query, filter=filter) == len(ids)
+    assert index.search("oil", filter="receive~0").ids == ["d0"]
+
+
+def test_excluded_words_without_a_tilde_are_taken_as_they_are_written() -> None:
+    index = make_index(NEAR_DOCUMENTS)
+    assert sorted(index.search("oil -receve", typos=True).ids) == ["d0", "d1", "d2"]
+    synonyms = Synonyms.of(["rate, oil"])
+    assert sorted(index.search("gas -rate", synonyms=synonyms).ids) == ["d2"]
+
+
+def test_a_condition_with_unknown_near_words_is_a_bug() -> None:
+    index = make_index(NEAR_DOCUMENTS)
+    unresolved = parse_query("oil -receive~", index.analysis, index.schema)
+    with pytest.raises(TypeError, match="Near.*is not a condition"):
+        index.search(unresolved)
 
 
 def test_typing_errors_are_forgiven_in_the_first_words() -> None:

@@ -30,10 +30,10 @@ _tables: WeakKeyDictionary[Index, dict[Synonyms, Mapping[_Terms, tuple[_Terms, .
 def expanded(query: Query, index: Index, synonyms: Synonyms | None, *, typos: bool) -> Query:
     """A query whose words find their synonyms too, and (`typos`, or a tilde) words that are written nearly so.
 
-    Phrases and excluded words are taken as they are written. The terms of the query stay those that were typed; a word
+    Phrases are taken as they are written, and so are excluded words without a tilde. The terms of the query stay those that were typed; a word
     that the index lacks becomes the best of those that are near.
     """
-    tree = changed(forgiving_tree(query, index, synonyms, typos=typos), lambda leaf: _similar(leaf, index))
+    tree = with_near_words(forgiving_tree(query, index, synonyms, typos=typos), index)
     if tree == query.as_tree():
         return query
     return replace(query_of(tree, query.is_shortened), filter=query.filter, text=query.text)
@@ -51,6 +51,11 @@ def forgiving_tree(query: Query, index: Index, synonyms: Synonyms | None, *, typ
         tree = _with_synonyms(tree, _table_of(index, synonyms))
     forgiven = {leaf for leaf in islice(scoring_leaves(tree), MOST_FORGIVEN) if typos and isinstance(leaf, Word)}
     return changed(tree, lambda leaf: _near(leaf) if isinstance(leaf, Word) and leaf in forgiven else leaf)
+
+
+def with_near_words(tree: Node, index: Index) -> Node:
+    """A tree (of a query or a filter) with the words that are near in place of each Near, in exclusions too."""
+    return changed(tree, lambda leaf: _similar(leaf, index), also_excluded=True)
 
 
 def _near(leaf: Word) -> Near:

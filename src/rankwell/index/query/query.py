@@ -112,7 +112,10 @@ def parse_query(text: str, analysis: Analysis, schema: Schema | None = None, *, 
 
 
 def parse_filter(filter: str | Mapping[str, Any], analysis: Analysis, schema: Schema) -> Node:
-    """What documents must meet: a text of the query language, all of its clauses required, or values by field."""
+    """What documents must meet: a text of the query language, all of its clauses required, or values by field.
+
+    Words with a tilde are as they are written: `expansion.with_near_words` looks up which are near.
+    """
     from rankwell.index.query.parser import parse_tree
     from rankwell.index.query.values import filter_of
 

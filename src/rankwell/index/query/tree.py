@@ -57,7 +57,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A term, or one that is at most `distance` edits away: `near_words.resolve` looks up which there are."""
+    """A term, or one that is at most `distance` edits away: `expansion.with_near_words` looks up which there are."""
 
     term: bytes
     distance: int
@@ -182,17 +182,24 @@ def _bare(leaf: Leaf) -> Leaf:
     return replace(leaf, boost=1.0) if isinstance(leaf, Prefix) else leaf
 
 
-def changed(node: Node, change: Callable[[Scoring], Node]) -> Node:
-    """The tree with other nodes in place of its leaves that count in the score."""
+def changed(node: Node, change: Callable[[Scoring], Node], *, also_excluded: bool = False) -> Node:
+    """The tree with other nodes in place of its leaves that count in the score.
+
+    also_excluded : whether leaves of their kinds inside a Not, or excluded, are replaced too
+    """
+
+    def within(part: Node) -> Node:
+        return changed(part, change, also_excluded=also_excluded)
+
     if isinstance(node, Word | Phrase | Prefix | Near | Similar):
         return change(node)
     if isinstance(node, And | Or):
-        return type(node)(tuple(changed(part, change) for part in node.parts))
+        return type(node)(tuple(map(within, node.parts)))
+    if isinstance(node, Not):
+        return Not(within(node.part)) if also_excluded else node
     if isinstance(node, Group):
-        required, optional = (
-            tuple(changed(part, change) for part in parts) for parts in (node.required, node.optional)
-        )
-        return Group(required, optional, node.excluded)
+        excluded = tuple(map(within, node.excluded)) if also_excluded else node.excluded
+        return Group(tuple(map(within, node.required)), tuple(map(within, node.optional)), excluded)
     return node
 
 
@@ -218,6 +225,20 @@ def scoring_leaves(node: Node | None) -> Iterator[Scoring]:
     elif isinstance(node, Group):
         for part in (*node.required, *node.optional):
             yield from scoring_leaves(part)
+
+
+def near_leaves(node: Node) -> Iterator[Near]:
+    """The near words of a tree, also those that are excluded: all of them must be looked up before a search."""
+    if isinstance(node, Near):
+        yield node
+    elif isinstance(node, And | Or):
+        for part in node.parts:
+            yield from near_leaves(part)
+    elif isinstance(node, Not):
+        yield from near_leaves(node.part)
+    elif isinstance(node, Group):
+        for part in (*node.required, *node.optional, *node.excluded):
+            yield from near_leaves(part)
 
 
 def has_words(node: Node) -> bool:
