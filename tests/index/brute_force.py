@@ -63,7 +63,7 @@ class BruteForce:
         matches = self.all_matches(query, columns, match)
         scored = self._scored(query.as_tree(), columns)
         numbers = {one.column for term in scored for one in term.alternatives if one.column >= 0}
-        if numbers or any(len(term.alternatives) != 1 for term in scored):
+        if numbers or any([one.weight for one in term.alternatives] != [1.0] for term in scored):
             columns = columns.summing(numbers)
         reference = Model(columns.k1, columns.columns, columns.b, columns.weights, columns.n_read, columns.counted)
         return search_documents(self.cut, matches, scored, reference, k, self._phrases(query.as_tree()))

@@ -124,6 +124,17 @@ def test_words_with_a_tilde_exclude_and_filter(query: str, filter: str | None, i
     assert index.search("oil", filter="receive~0").ids == ["d0"]
 
 
+@pytest.mark.parametrize("documents", [NEAR_DOCUMENTS, [*NEAR_DOCUMENTS, {"body": "rtae"}]])
+def test_a_near_word_counts_less_also_if_it_is_the_only_one(documents: list[dict[str, str]]) -> None:
+    index = make_index(documents)
+    for query, typos in (("rtae~", False), ("rtae~1 oil*", False), ("gas rtae~1", False), ("rtae", True)):
+        wanted = dict(expected(index, documents, query, typos=typos))
+        assert dict(pairs(index.search(query, typos=typos))) == pytest.approx(wanted)
+    (rate,) = (doc for doc, words in enumerate(documents) if words["body"].startswith("rate"))
+    scores = dict(pairs(index.search("rtae~1 xyzzy*")))
+    assert dict(pairs(index.search("rtae~1")))[rate] == scores[rate] < dict(pairs(index.search("rate")))[rate]
+
+
 def test_excluded_words_without_a_tilde_are_taken_as_they_are_written() -> None:
     index = make_index(NEAR_DOCUMENTS)
     assert sorted(index.search("oil -receve", typos=True).ids) == ["d0", "d1", "d2"]
