@@ -143,7 +143,7 @@ class BruteForce:
                 key = (False, leaf.terms, leaf.field)
                 factors[key] = factors.get(key, 0.0) + leaf.boost
                 continue
-            for text in _texts(leaf):
+            for text in _texts(leaf) if not isinstance(leaf, Phrase) or leaf.is_typed else ():
                 key = (isinstance(leaf, Prefix), text, leaf.field)
                 factors[key] = factors.get(key, 0.0) + leaf.boost
         scored = []

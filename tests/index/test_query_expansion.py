@@ -13,6 +13,9 @@ from rankwell import DataError, Index, IndexWriter, QueryError
 from rankwell.index.query.near_words import tolerance
 from rankwell.index.query.query import parse_query
 from rankwell.index.query.tree import Group, Or, Phrase, Similar
+from rankwell.index.search.bm25 import BM25, BM25F
+from rankwell.index.search.caption import find_caption
+from rankwell.index.search.phrase_lists import PhraseTerms
 from rankwell.index.statistics import Statistics
 from rankwell.index.text.analysis import Analysis, without_accents
 from rankwell.index.text.synonyms import Synonyms
@@ -199,8 +202,9 @@ def test_synonyms(index: Index, query: str, match: str, ids: list[str]) -> None:
 
 def test_the_words_that_were_typed_are_the_querys_terms(index: Index) -> None:
     parsed = index.parse("laptop tv", synonyms=Synonyms.of(RULES.splitlines()))
-    assert parsed.terms == (b"laptop", b"portabl", b"comput", b"tv")
-    computer = Phrase((b"portabl", b"comput"), (0, 1))
+    assert (parsed.terms, parsed.frequencies, parsed.places) == ((b"laptop", b"tv"), (1, 1), (0, 1))
+    assert parsed.phrases == ()
+    computer = Phrase((b"portabl", b"comput"), (0, 1), is_typed=False)
     assert parsed.tree == Group(
         optional=(
             Or((Similar(((b"laptop", 1.0), (b"notebook", 1.0))), computer)),
@@ -208,6 +212,75 @@ def test_the_words_that_were_typed_are_the_querys_terms(index: Index) -> None:
         )
     )
     assert index.parse("cat", synonyms=Synonyms.of(RULES.splitlines())).tree is None
+    for typos in (False, True):
+        states = index.parse("united states", synonyms=Synonyms.of(RULES.splitlines()), typos=typos)
+        assert states.terms == (b"unit", b"state")
+    typed = index.parse('"portable computer" laptop', synonyms=Synonyms.of(RULES.splitlines()))
+    assert typed.terms == (b"portabl", b"comput", b"laptop")
+    assert (typed.phrases, typed.phrase_frequencies) == ((PhraseTerms((b"portabl", b"comput"), (0, 1)),), (1,))
+
+
+SYNONYM_DOCUMENTS = [
+    {"title": "news", "body": text}
+    for text in (
+        "laptop sale", "notebook sale", "portable computer sale", "sale of a portable computer and a laptop",
+        "computer portable", "united states trip", "usa trip", "united trip", "states", "united kingdom",
+    )
+] + [{"title": "united states", "body": "usa"}, {"title": "portable computer", "body": "news"}]  # fmt: skip
+
+
+@pytest.mark.parametrize("match", ["any", "all"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "laptop", "laptop sale", "+sale laptop", "+laptop sale", "laptop AND sale", "laptop -notebook", '"laptop" laptop',
+        "body:laptop", "laptop^2 trip", "usa", "+usa trip", "united states", "+(united OR states) united states",
+        "united states^2 sale", "body:(united states)", "title:(united states) news", "computer laptop",
+        '"portable computer" laptop', "sal* laptop", "+missing laptop", "+(laptop OR missing)",
+    ],
+)  # fmt: skip
+def test_synonyms_of_several_words_count_as_one_term(query: str, match: str) -> None:
+    synonyms = Synonyms.of(["laptop => notebook, portable computer", "usa, united states"])
+    for cuts in ((), (3, 8)):
+        index = make_index(SYNONYM_DOCUMENTS, cuts=cuts, streams=["title", "body"])
+        for model in (BM25(), BM25(stream="body"), BM25F({"title": 2.0, "body": 1.0})):
+            wanted = expected(index, SYNONYM_DOCUMENTS, query, model=model, match=match, k=20, synonyms=synonyms)
+            for prune in (True, False):
+                found = index.search(query, model=model, match=match, k=20, synonyms=synonyms, prune=prune)
+                assert dict(pairs(found)) == pytest.approx(dict(wanted))
+                assert found.n_matches == len(wanted)
+            best = index.search(query, model=model, match=match, k=2, synonyms=synonyms)
+            assert best.scores == pytest.approx([score for _, score in wanted[:2]])
+
+
+def test_a_synonym_scores_as_the_word_would() -> None:
+    """One document has each, and all are equally long: the phrase counts once, not with its words."""
+    index = make_index([{"body": text} for text in ("cheap laptop", "portable computer", "cheap notebook")])
+    found = index.search("laptop", synonyms=Synonyms.of(["laptop => portable computer"]))
+    assert found.ids == ["d0", "d1"]
+    assert found.scores[0] == found.scores[1] == index.search("laptop").scores[0]
+
+
+def test_words_of_one_field_have_synonyms_together() -> None:
+    synonyms = Synonyms.of(["united states => usa"])
+    index = make_index(SYNONYM_DOCUMENTS, streams=["title", "body"])
+    for query, ids in (
+        ("body:(united states)", ["d10", "d5", "d6", "d7", "d8", "d9"]),
+        ("title:(united states)", ["d10"]),
+        ("body:united title:states", ["d10", "d5", "d7", "d9"]),  # not of one field
+        ("+body:(united states) trip", ["d10", "d5", "d6", "d7", "d8", "d9"]),
+        ("body:(united states) AND trip", ["d5", "d6", "d7"]),
+    ):
+        assert sorted(index.search(query, synonyms=synonyms, k=20).ids) == ids
+
+
+def test_synonyms_of_several_words_are_marked_in_captions(index: Index) -> None:
+    parsed = index.parse("laptop", synonyms=Synonyms.of(RULES.splitlines()))
+    caption = find_caption({"body": "a portable computer, usa"}, parsed, index.analysis)
+    assert [caption.text[start:stop] for start, stop in caption.hits] == ["portable", "computer"]
+    parsed = index.parse("united states", synonyms=Synonyms.of(RULES.splitlines()))
+    caption = find_caption({"body": "a portable computer, usa"}, parsed, index.analysis)
+    assert [caption.text[start:stop] for start, stop in caption.hits] == ["usa"]
 
 
 def test_files_of_synonyms(tmp_path: Path) -> None:

@@ -18,12 +18,16 @@ Match = Literal["any", "all"]
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A term."""
+    """A term.
+
+    is_typed : whether it is a term of its query; one that is searched for as a synonym is not
+    """
 
     term: bytes
     place: int = 0
     field: str | None = None
     boost: float = 1.0
+    is_typed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class Phrase:
     """Terms, and the place of each counted from the first; stop words leave gaps.
 
     slop : by how much the words may be moved, in all: 0 is the phrase itself
+    is_typed : whether its words are terms of its query; of a synonym only the phrase counts
     """
 
     terms: tuple[bytes, ...]
@@ -39,10 +44,11 @@ class Phrase:
     place: int = 0
     field: str | None = None
     boost: float = 1.0
+    is_typed: bool = True
 
     @property
     def is_term(self) -> bool:
-        """Whether the phrase counts as a term of its query, beside its words; with slop it is a condition only."""
+        """Whether the phrase counts in the score as a term, beside its words; with slop it is a condition only."""
         return self.slop == 0 and len(self.terms) > 1
 
 
@@ -174,7 +180,9 @@ def condition_of(node: Node, match: Match) -> Node:
 def _bare(leaf: Leaf) -> Leaf:
     """A leaf without what only the score depends on, so that equal conditions are equal."""
     if isinstance(leaf, Phrase):
-        return Word(leaf.terms[0], field=leaf.field) if len(leaf.terms) == 1 else replace(leaf, place=0, boost=1.0)
+        if len(leaf.terms) == 1:
+            return Word(leaf.terms[0], field=leaf.field)
+        return replace(leaf, place=0, boost=1.0, is_typed=True)
     if isinstance(leaf, Word):
         return Word(leaf.term, field=leaf.field)
     if isinstance(leaf, Near | Similar):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rankwell.corpus.nested_fields import flattened
-from rankwell.index.query.tree import Prefix, Similar, scoring_leaves
+from rankwell.index.query.tree import Phrase, Prefix, Similar, Word, scoring_leaves
 from rankwell.index.search.indexed_text import LEAST_INDEXED, IndexedText
 from rankwell.kernels.words.character_kinds import JOINERS
 
@@ -89,12 +89,14 @@ class CaptionTexts:
 
 
 class WantedTerms:
-    """The terms that a query is found by: its own, similar ones, and those that begin as its prefixes do."""
+    """The terms that a query is found by: its own, synonyms, similar ones, and those that begin as its prefixes do."""
 
     def __init__(self, query: Query) -> None:
         leaves = [] if query.tree is None else list(scoring_leaves(query.tree))
         self._terms = set(query.terms)
         self._terms.update(term for leaf in leaves if isinstance(leaf, Similar) for term, _ in leaf.terms)
+        self._terms.update(leaf.term for leaf in leaves if isinstance(leaf, Word))
+        self._terms.update(term for leaf in leaves if isinstance(leaf, Phrase) for term in leaf.terms)
         self._prefixes = tuple(leaf.start for leaf in leaves if isinstance(leaf, Prefix))
         self._numbers: dict[Segment, np.ndarray] = {}
 

@@ -169,7 +169,9 @@ class QuerySearch:
             return selector.select(self._asked, allowed, k, prune, reach)
         from rankwell.index.search.phrase_scoring import PhraseScoring
 
-        return PhraseScoring(self.index, selector, self._plan.phrases).select(self._asked, allowed, k, prune, reach)
+        needs_word = any(term.is_required for term in self._plan.scored)
+        scoring = PhraseScoring(self.index, selector, self._plan.phrases)
+        return scoring.select(self._asked, allowed, k, prune, reach, needs_word=needs_word)
 
     @cached_property
     def _asked(self) -> list[Asked]:

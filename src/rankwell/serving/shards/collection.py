@@ -21,6 +21,7 @@ from rankwell.index.query.query import Query, parse_query
 from rankwell.index.query.tree import Phrase, Prefix, Similar, Word, near_leaves, scoring_leaves
 from rankwell.index.reader import Index
 from rankwell.index.search.bm25 import WHOLE
+from rankwell.index.search.phrase_lists import PhraseTerms
 from rankwell.index.search.static_order import ranks_among_all
 from rankwell.index.shards import joined_schema, listed
 from rankwell.index.statistics import Statistics
@@ -165,6 +166,8 @@ class ShardedCollection:
                 terms.append(leaf.term)
             elif isinstance(leaf, Phrase):
                 terms.extend(leaf.terms)
+                if leaf.is_term:
+                    terms.append(PhraseTerms(leaf.terms, leaf.places).name)
             elif isinstance(leaf, Similar):
                 terms.extend(term for term, _ in leaf.terms)
             elif isinstance(leaf, Prefix):
