@@ -72,9 +72,15 @@ def test_processes_share_a_log(tmp_path):
         ("[1]", "line 2 must be a JSON object"),
         ("{}", "line 2 is neither"),
         ('{"shown": 7, "query": "q", "documents": []}', "line 2 has 7 as 'shown', which must be a string"),
-        ('{"shown": "x", "query": "q", "documents": "d"}', "line 2 has 'd' as 'documents', which must be a list of ids"),
+        (
+            '{"shown": "x", "query": "q", "documents": "d"}',
+            "line 2 has 'd' as 'documents', which must be a list of ids",
+        ),
         ('{"shown": "x", "query": "q", "documents": ["d", "d"]}', "line 2 has a document twice"),
-        ('{"shown": "0", "query": "q", "documents": ["d"]}', "line 2 shows the impression '0', which was logged before"),
+        (
+            '{"shown": "0", "query": "q", "documents": ["d"]}',
+            "line 2 shows the impression '0', which was logged before",
+        ),
         ('{"clicked": "1", "document": "d"}', "line 2 is a click on 'd', which was not shown in '1'"),
         ('{"clicked": "0", "document": "e"}', "line 2 is a click on 'e', which was not shown in '0'"),
     ],
@@ -110,7 +116,9 @@ def test_bad_lines_are_left_out_and_counted(tmp_path, caplog):
     )
     assert list(read_impressions(path, on_bad_line="skip", for_judgments=True)) == impressions[:1]
     path.write_text(lines[0] + "\n" + lines[-1] + "\n")
-    with pytest.raises(FileFormatError, match=r"line 2 has a query that no judgment can name: .*'my query' must not be"):
+    with pytest.raises(
+        FileFormatError, match=r"line 2 has a query that no judgment can name: .*'my query' must not be"
+    ):
         list(read_impressions(path, for_judgments=True))
     with pytest.raises(ParameterError, match="on_bad_line must be 'error' or 'skip', got 'warn'"):
         list(read_impressions(path, on_bad_line="warn"))

@@ -148,7 +148,7 @@ def test_excluded_words_without_a_tilde_are_taken_as_they_are_written() -> None:
 def test_a_condition_with_unknown_near_words_is_a_bug() -> None:
     index = make_index(NEAR_DOCUMENTS)
     unresolved = parse_query("oil -receive~", index.analysis, index.schema)
-    with pytest.raises(TypeError, match="Near.*is not a condition"):
+    with pytest.raises(TypeError, match=r"Near.*is not a condition"):
         index.search(unresolved)
 
 
@@ -233,8 +233,9 @@ SYNONYM_DOCUMENTS = [
 @pytest.mark.parametrize(
     "query",
     [
-        "laptop", "laptop sale", "+sale laptop", "+laptop sale", "laptop AND sale", "laptop -notebook", '"laptop" laptop',
-        "body:laptop", "laptop^2 trip", "usa", "+usa trip", "united states", "+(united OR states) united states",
+        "laptop", "laptop sale", "+sale laptop", "+laptop sale", "laptop AND sale", "laptop -notebook",
+        '"laptop" laptop', "body:laptop", "laptop^2 trip", "usa", "+usa trip", "united states",
+        "+(united OR states) united states",
         "united states^2 sale", "body:(united states)", "title:(united states) news", "computer laptop",
         '"portable computer" laptop', "sal* laptop", "+missing laptop", "+(laptop OR missing)",
     ],

@@ -281,7 +281,7 @@ def search(
             device=device or "cpu",
         )
     if rerank_run is not None and ranked is not None:
-        of_search = {
+        of_search: dict[str, object] = {
             "--candidates": candidates,
             "--match": match,
             "--stream": stream,
@@ -291,8 +291,10 @@ def search(
             "--synonyms": synonyms,
             "--stop-after": stop_after,
         }
-        # A relevance model is made of what BM25 finds, in a reranking too.
-        _check_rerank({"--filter": filters or None, "--device": device} | ({} if ranked.feature_set.feedback else of_search))
+        if ranked.feature_set.feedback:
+            # A relevance model is made of what BM25 finds, in a reranking too.
+            of_search = {}
+        _check_rerank({"--filter": filters or None, "--device": device, **of_search})
     searcher = _searcher(opened, ranked, model, rule, sort, stop_after)
     wanted = filters[0] if filters and len(filters) == 1 else " ".join(f"+({one})" for one in filters or ()) or None
     parse = _parser(opened, wanted, synonyms, typos=typos)

@@ -156,7 +156,10 @@ def test_a_ranker_that_nothing_reads_is_named(write, caplog):
     assert not caplog.messages
 
 
-_STANDARD = "features: [x, y]\nnormaliser:\n  standard: {{mean: [{mean}], scale: [{scale}]}}\ninputs:\n  - linear: {{feature: x}}"
+_STANDARD = (
+    "features: [x, y]\nnormaliser:\n  standard: {{mean: [{mean}], scale: [{scale}]}}\n"
+    "inputs:\n  - linear: {{feature: x}}"
+)
 WRONG = [
     ("inputs: [linear: {feature: x, scal: 2}]", 1, 31, "linear has no 'scal' (did you mean 'scale'?)"),
     ("inputs:\n  - linear: {feature: x, scale: two}", 2, 33, "scale must be a number, got 'two'"),

@@ -11,7 +11,19 @@ from weakref import WeakKeyDictionary
 from rankwell.errors import ParameterError
 from rankwell.index.query.near_words import tolerance
 from rankwell.index.query.query import Query, query_of
-from rankwell.index.query.tree import And, Group, Near, Node, Or, Phrase, Scoring, Similar, Word, changed, scoring_leaves
+from rankwell.index.query.tree import (
+    And,
+    Group,
+    Near,
+    Node,
+    Or,
+    Phrase,
+    Scoring,
+    Similar,
+    Word,
+    changed,
+    scoring_leaves,
+)
 from rankwell.index.search.bm25 import WHOLE
 from rankwell.index.statistics import Statistics
 from rankwell.index.text.synonyms import Synonyms
@@ -30,8 +42,8 @@ _tables: WeakKeyDictionary[Index, dict[Synonyms, Mapping[_Terms, tuple[_Terms, .
 def expanded(query: Query, index: Index, synonyms: Synonyms | None, *, typos: bool) -> Query:
     """A query whose words find their synonyms too, and (`typos`, or a tilde) words that are written nearly so.
 
-    Phrases are taken as they are written, and so are excluded words without a tilde. The terms of the query stay those that were typed; a word
-    that the index lacks becomes the best of those that are near.
+    Phrases are taken as they are written, and so are excluded words without a tilde. The terms of the query stay those
+    that were typed; a word that the index lacks becomes the best of those that are near.
     """
     tree = with_near_words(forgiving_tree(query, index, synonyms, typos=typos), index)
     if tree == query.as_tree():
@@ -126,7 +138,7 @@ def _with_runs(node: Node, table: Mapping[_Terms, tuple[_Terms, ...]]) -> Node:
 
 
 def _terms_of(run: tuple[Node, ...]) -> _Terms:
-    """The terms of words in a row, with their places from the first on; empty if they are not all words of one field."""
+    """The terms of words in a row, with their places from the first on; empty if not all are words of one field."""
     words = [leaf for leaf in run if isinstance(leaf, Word) and leaf.field == getattr(run[0], "field", None)]
     return tuple((leaf.term, leaf.place - words[0].place) for leaf in words) if len(words) == len(run) else ()
 

@@ -12,8 +12,9 @@ beginning of a clause only; elsewhere it separates words as other punctuation do
 between them (``e-mail``) are a phrase after an operator, several words without one. A quote that is not closed extends
 to the end. A backslash takes its meaning from the next character. Stop words are not indexed, so they are ignored, but
 keep their place in a phrase. Common words are indexed, but as plain words they count only if the query, or the
-parentheses that they are in, have no other words. What looks like Lucene's syntax and is not supported is an error, and so is an operator that lacks its word or
-number, or has another one: ``oil^x``, ``"crude oil"~``, ``comp*~``, ``title: oil``.
+parentheses that they are in, have no other words. What looks like Lucene's syntax and is not supported is an error, and
+so is an operator that lacks its word or number, or has another one: ``oil^x``, ``"crude oil"~``, ``comp*~``,
+``title: oil``.
 """
 
 from __future__ import annotations

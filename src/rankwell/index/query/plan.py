@@ -91,9 +91,7 @@ class _Planner:
             if isinstance(leaf, Phrase) and leaf.is_term:
                 phrase = PhraseTerms(leaf.terms, leaf.places), leaf.field
                 self._phrases[phrase] = self._phrases.get(phrase, 0.0) + leaf.boost
-        self._has_lone_phrases = any(
-            isinstance(leaf, Phrase) and not leaf.is_typed for leaf in scoring_leaves(tree)
-        )
+        self._has_lone_phrases = any(isinstance(leaf, Phrase) and not leaf.is_typed for leaf in scoring_leaves(tree))
         prefixes = [key for key in self._factors if isinstance(key, Prefix)]
         self._expanded = {prefix: expand(prefix) for prefix in prefixes}
 

@@ -2,8 +2,8 @@
 
 A phrase is a term of its query like any other, beside its words: BM25 counts it with its own document frequency, and
 with its frequency in the streams that the model reads. Only documents that have a phrase change their score: they are
-scored on their own, and compete with the best of the others, which the posting lists of the words find. A phrase that is
-a synonym counts without its words, so a document may have nothing that scores but the phrase.
+scored on their own, and compete with the best of the others, which the posting lists of the words find. A phrase that
+is a synonym counts without its words, so a document may have nothing that scores but the phrase.
 """
 
 from __future__ import annotations
