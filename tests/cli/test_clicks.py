@@ -44,10 +44,28 @@ def test_training_data_with_a_feature_log(rankwell, tmp_path, use_log):
 def test_judgments_need_ids_without_blanks(rankwell, tmp_path, use_log):
     outcome = rankwell("clicks", str(use_log), "--out", str(tmp_path / "qrels.txt"))
     assert outcome.exit_code == 1
+    assert "use.jsonl, line 1 has a query that no judgment can name" in outcome.stderr
     assert "the id 'q 1' must not be empty or contain one" in outcome.stderr
+    assert "Correct the line, or pass --skip-bad-lines to leave such lines out." in outcome.stderr
     use_log.write_text(use_log.read_text().replace("q 1", "q1"))
     assert rankwell("clicks", str(use_log), "--out", str(tmp_path / "qrels.txt")).exit_code == 0
     assert read_qrels(tmp_path / "qrels.txt") == {"q1": {"a": 2.0, "b": 0.0}}
+
+
+def test_clicks_without_their_impressions(rankwell, tmp_path, use_log):
+    """As after the log was rotated: the first clicks belong to results that an older log has."""
+    good = use_log.read_text().replace("q 1", "q1")
+    use_log.write_text('{"clicked": "older", "document": "a"}\n' + good + '{"clicked": "older", "document": "b"}\n')
+    out = tmp_path / "qrels.txt"
+    outcome = rankwell("clicks", str(use_log), "--out", str(out))
+    assert outcome.exit_code == 1
+    assert "line 1 is a click on 'a', which was not shown in 'older' before" in outcome.stderr
+    assert "--skip-bad-lines" in outcome.stderr
+    assert not out.exists()
+    outcome = rankwell("clicks", str(use_log), "--out", str(out), "--skip-bad-lines")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "2 bad lines were left out; the first is" in outcome.stderr
+    assert read_qrels(out) == {"q1": {"a": 2.0, "b": 0.0}}
 
 
 def test_a_known_bias_as_json(rankwell, tmp_path, use_log):

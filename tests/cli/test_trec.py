@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,69 @@ def test_a_run_is_ranked_again(rankwell: Command, ranker: str) -> None:
     assert reranked["q1"] == pytest.approx(dict(zip(["d5", "d4", "d1"], scores.tolist(), strict=True)))
     assert "nothing was found for 1 of 2 queries" in outcome.stderr
     assert "1 of 4 are not and were left out, of the ids 'unknown'. Check that" in outcome.stderr
+
+
+def save_ranker_of(feature: str, path: str) -> None:
+    """A ranker that falls or rises with one feature."""
+    fitted = library.LeastSquares(normalize="none").fit([[1.0], [0.0]], [1, 0], group=[2])
+    description = replace(fitted.description_, feature_names=(feature,))
+    library.MadeRanker.from_description(description).save(path)
+
+
+SEARCH_OPTIONS = [
+    ["--candidates", "3"],
+    ["--match", "all"],
+    ["--k1", "0"],
+    ["--b", "0.75"],
+    ["--weights", "text=2"],
+    ["--stream", "text"],
+    ["--synonyms", "rules.txt"],
+]
+
+
+@pytest.mark.parametrize("options", [["--filter", "birds"], ["--device", "cpu"], *SEARCH_OPTIONS])
+def test_reranking_refuses_options_of_a_search(rankwell: Command, collection: Path, options: list[str]) -> None:
+    save_ranker_of("length.whole", "model.rank")
+    library.write_run({"q1": {"d5": 9.0, "d4": 7.0}}, "foreign.txt")
+    Path("rules.txt").write_text("red, birds\n")
+    arguments = ["--queries", "queries.jsonl", "--ranker", "model.rank", "--rerank", "foreign.txt", "--run", "out"]
+    outcome = rankwell("search", "idx", *arguments, *options)
+    assert outcome.exit_code == 2
+    assert f"{options[0]} would have no effect with --rerank, which scores every document of the run" in outcome.stderr
+    assert "leave it out" in outcome.stderr
+    assert not Path("out").exists()
+    both = rankwell("search", "idx", *arguments, *options, "--filter", "red", "--k1", "0.9")
+    assert "--k1" in both.stderr
+    assert "leave them out" in both.stderr
+
+
+def test_reranking_by_relevance_models_takes_options_of_the_search_that_they_are_made_of(
+    rankwell: Command, collection: Path
+) -> None:
+    # A relevance model has only terms that few documents have.
+    texts = ["dogs bark", "dogs and cats howl", "bark at trees", "howl of wolves"] + ["snow"] * 40
+    with library.IndexWriter("idx", overwrite=True) as writer:
+        writer.add([{"id": f"d{number}", "text": text} for number, text in enumerate(texts)])
+        writer.commit()
+    library.write_run({"q2": {"d2": 9.0, "d3": 8.0}}, "foreign.txt")
+    save_ranker_of("relevance_model.whole(documents=2;terms=5)", "model.rank")
+    arguments = ["--queries", "queries.jsonl", "--ranker", "model.rank", "--rerank", "foreign.txt", "--run"]
+    scores = []
+    for number, options in enumerate(([], ["--candidates", "1"])):
+        assert rankwell("search", "idx", *arguments, f"{number}.txt", *options).exit_code == 0
+        scores.append(library.read_run(f"{number}.txt")["q2"])
+    assert scores[0]["d3"] > 0 == scores[1]["d3"]  # without d1, the model has no howl
+    refused = rankwell("search", "idx", *arguments, "again.txt", "--filter", "birds")
+    assert "--filter would have no effect with --rerank" in refused.stderr
+
+
+def test_reranking_forgives_typing_errors(rankwell: Command, ranker: str) -> None:
+    library.write_run({"q1": {"d5": 9.0, "d4": 7.0, "d1": 6.0}}, "foreign.txt")
+    Path("wrong.tsv").write_text("q1\tredd foxx\n")
+    arguments = ["--ranker", ranker, "--rerank", "foreign.txt", "--run"]
+    for queries, run, options in (("queries.jsonl", "right", []), ("wrong.tsv", "forgiven", ["--typos"])):
+        assert rankwell("search", "idx", "--queries", queries, *arguments, run, *options).exit_code == 0
+    assert library.read_run("forgiven")["q1"] == library.read_run("right")["q1"]
 
 
 UNKNOWN = {"q1": {f"x{place}": 9.0 - place for place in range(6)} | {"d4": 1.0}, "q2": {"x0": 1.0}}

@@ -4,7 +4,7 @@ import multiprocessing
 
 import pytest
 
-from rankwell.clicks import UseLog, read_impressions
+from rankwell.clicks import Impression, UseLog, read_impressions
 from rankwell.errors import DataError, FileFormatError, ParameterError
 
 
@@ -71,10 +71,16 @@ def test_processes_share_a_log(tmp_path):
         ("[" * 100_000, "line 2 is not JSON"),
         ("[1]", "line 2 must be a JSON object"),
         ("{}", "line 2 is neither"),
-        ('{"shown": 7, "query": "q", "documents": []}', "'shown' must be a string, got 7"),
-        ('{"shown": "x", "query": "q", "documents": "d"}', "'documents' must be a list of ids"),
-        ('{"shown": "x", "query": "q", "documents": ["d", "d"]}', "contains a document twice"),
-        ('{"shown": "0", "query": "q", "documents": ["d"]}', "'0' was logged before"),
+        ('{"shown": 7, "query": "q", "documents": []}', "line 2 has 7 as 'shown', which must be a string"),
+        (
+            '{"shown": "x", "query": "q", "documents": "d"}',
+            "line 2 has 'd' as 'documents', which must be a list of ids",
+        ),
+        ('{"shown": "x", "query": "q", "documents": ["d", "d"]}', "line 2 has a document twice"),
+        (
+            '{"shown": "0", "query": "q", "documents": ["d"]}',
+            "line 2 shows the impression '0', which was logged before",
+        ),
         ('{"clicked": "1", "document": "d"}', "line 2 is a click on 'd', which was not shown in '1'"),
         ('{"clicked": "0", "document": "e"}', "line 2 is a click on 'e', which was not shown in '0'"),
     ],
@@ -82,8 +88,40 @@ def test_processes_share_a_log(tmp_path):
 def test_a_wrong_line_is_named(tmp_path, line, message):
     path = tmp_path / "use.jsonl"
     path.write_text('{"shown": "0", "query": "q", "documents": ["d"]}\n' + line + "\n")
-    with pytest.raises(FileFormatError, match=message):
+    with pytest.raises(FileFormatError, match=message) as error:
         list(read_impressions(path))
+    assert "Correct the line, or pass on_bad_line='skip' to leave such lines out." in str(error.value)
+
+
+def test_bad_lines_are_left_out_and_counted(tmp_path, caplog):
+    path = tmp_path / "use.jsonl"
+    lines = [
+        '{"shown": "a", "query": "q", "documents": ["d1", "d2"]}',
+        '{"clicked": "z", "document": "d1"}',
+        "nonsense",
+        '{"clicked": "a", "document": "d9"}',
+        '{"shown": "a", "query": "r", "documents": ["d2"]}',
+        '{"clicked": "a", "document": "d2"}',
+        '{"shown": "b", "query": "my query", "documents": ["d2", "d1"]}',
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    impressions = list(read_impressions(path, on_bad_line="skip"))
+    assert impressions == [
+        Impression("q", ("d1", "d2"), frozenset({"d2"})),
+        Impression("my query", ("d2", "d1"), frozenset()),
+    ]
+    (warning,) = caplog.messages
+    assert warning == (
+        f"4 bad lines were left out; the first is {path}, line 2 is a click on 'd1', which was not shown in 'z' before."
+    )
+    assert list(read_impressions(path, on_bad_line="skip", for_judgments=True)) == impressions[:1]
+    path.write_text(lines[0] + "\n" + lines[-1] + "\n")
+    with pytest.raises(
+        FileFormatError, match=r"line 2 has a query that no judgment can name: .*'my query' must not be"
+    ):
+        list(read_impressions(path, for_judgments=True))
+    with pytest.raises(ParameterError, match="on_bad_line must be 'error' or 'skip', got 'warn'"):
+        list(read_impressions(path, on_bad_line="warn"))
 
 
 def test_a_page_shows_a_document_once(tmp_path):

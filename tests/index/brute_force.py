@@ -63,7 +63,7 @@ class BruteForce:
         matches = self.all_matches(query, columns, match)
         scored = self._scored(query.as_tree(), columns)
         numbers = {one.column for term in scored for one in term.alternatives if one.column >= 0}
-        if numbers or any(len(term.alternatives) != 1 for term in scored):
+        if numbers or any([one.weight for one in term.alternatives] != [1.0] for term in scored):
             columns = columns.summing(numbers)
         reference = Model(columns.k1, columns.columns, columns.b, columns.weights, columns.n_read, columns.counted)
         return search_documents(self.cut, matches, scored, reference, k, self._phrases(query.as_tree()))
@@ -143,7 +143,7 @@ class BruteForce:
                 key = (False, leaf.terms, leaf.field)
                 factors[key] = factors.get(key, 0.0) + leaf.boost
                 continue
-            for text in _texts(leaf):
+            for text in _texts(leaf) if not isinstance(leaf, Phrase) or leaf.is_typed else ():
                 key = (isinstance(leaf, Prefix), text, leaf.field)
                 factors[key] = factors.get(key, 0.0) + leaf.boost
         scored = []

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from tests.index.searching import make_index
 
 from rankwell.index.query.query import parse_query
+from rankwell.index.schema import Schema
 from rankwell.index.search.caption import CaptionTexts, WantedTerms, _best_piece, find_caption, make_caption
 from rankwell.index.text.analysis import Analysis
 
@@ -44,6 +46,19 @@ def test_without_a_hit_the_beginning() -> None:
 
 def test_one_harmless_line() -> None:
     assert caption({"body": "a\x1b[31m\n\n  oil\tb\x00c"}, "oil") == "a [31m oil b c"
+
+
+@pytest.mark.parametrize("joiner", ["\u00ad", "\u200c", "\u200d", "\u2060", "\ufeff"])
+def test_words_with_joiners_are_shown_whole(joiner: str) -> None:
+    text = f"an OIL{joiner}WELL\nwith  oil\x07 and\u2028more"
+    for query, words in (("oilwell", [f"OIL{joiner}WELL"]), ("oil", ["oil"]), ("well", []), ("oil*", None)):
+        found = find_caption({"body": text}, parse_query(query, PLAIN, Schema(["body"])), PLAIN)
+        assert found.text == f"an OIL{joiner}WELL with oil and more"
+        highlighted = [found.text[start:stop] for start, stop in found.hits]
+        assert highlighted == ([f"OIL{joiner}WELL", "oil"] if words is None else words)
+    persian = f"من می{joiner}خواهم کتاب"
+    found = find_caption({"body": persian}, parse_query(f"می{joiner}خواهم", PLAIN), PLAIN)
+    assert [found.text[start:stop] for start, stop in found.hits] == [f"می{joiner}خواهم"]
 
 
 def test_one_line_has_single_blanks() -> None:

@@ -93,7 +93,7 @@ def test_only_long_texts_that_it_has_whole(monkeypatch):
     index = index_of([row], Analysis())
     by_text, by_index, indexed = captions(index, "oil sea", 0)
     assert by_text == by_index
-    assert indexed == [long.strip()] * 2  # title and author.name: the note has a joiner, which is not shown
+    assert indexed == [long.strip()] * 2 + [long + "\u200d"]  # title, author.name, and the note with its joiner
     assert captions(index_of([row], Analysis(), forward=["body"]), "oil sea", 0)[2] == []
     monkeypatch.setattr(caption_module, "_LONGEST_TEXT", 1100)
     assert captions(index, "oil sea", 0)[2] == []

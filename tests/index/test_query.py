@@ -4,10 +4,11 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.index.searching import make_index
 
 from rankwell import ParameterError
 from rankwell.index.query.query import MOST_TERMS, Query, parse_query, without_operators
-from rankwell.index.query.tree import And, Group, Not, Phrase, Word, condition_of
+from rankwell.index.query.tree import And, Everything, Group, Node, Not, Nothing, Or, Phrase, Word, condition_of
 from rankwell.index.reader import Index
 from rankwell.index.text.analysis import Analysis
 from rankwell.index.writer import IndexWriter
@@ -73,6 +74,59 @@ ENGLISH = Analysis(common_words=["the", "of", "to", "be", "or", "not"])
 def test_common_words_count_where_nothing_else_does(text: str, terms: tuple, places: tuple) -> None:
     query = parse_query(text, ENGLISH)
     assert (query.terms, query.places) == (terms, places)
+
+
+THE, OF, OIL = Word(b"the", 0), Word(b"of", 1), Word(b"oil", 1)
+OF_EXCLUDED = Word(b"of", 0)  # excluded words take no place
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("(the) oil", Group(optional=(OIL,))),  # parentheses alone are no operator
+        ("((the) (oil))", Group(optional=(Group(optional=(Group(optional=(OIL,)),)),))),
+        ("(the of)", Group(optional=(THE, OF))),
+        ("-(the of)", Nothing()),
+        ("* -(the of)", Group((), (Everything(),), (Group(optional=(THE, OF_EXCLUDED)),))),
+        ("* NOT ((the) of)", Group((), (Everything(),), (Group(optional=(THE, OF_EXCLUDED)),))),
+        ("+(the) oil", Group((Group(optional=(THE,)),), (OIL,))),
+        ("(the) AND oil", Group(optional=(And((Group(optional=(THE,)), OIL)),))),
+        ("oil OR NOT (of)", Group(optional=(Or((Word(b"oil"), Not(Group(optional=(OF,))))),))),
+        ("(the)^2 oil", Group(optional=(Word(b"the", 0, boost=2.0), OIL))),
+        ("(the -oil)", Group(optional=(Group(optional=(THE,), excluded=(OIL,)),))),
+        ("* -(the oil)", Group((), (Everything(),), (Group(optional=(Word(b"oil"),)),))),
+    ],
+)
+def test_common_words_in_parentheses_keep_their_operator(text: str, tree: Node) -> None:
+    assert parse_query(text, ENGLISH).as_tree() == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("* -(the)", ["b", "c"]),
+        ("* -the", ["b", "c"]),
+        ("* NOT (of the)", ["b", "c"]),
+        ("-(the of)", []),
+        ("-the -of", []),
+        ("oil AND NOT (the)", ["c"]),
+        ("oil -(the)", ["c"]),
+        ("+(the) oil", ["a", "d"]),
+        ("+the oil", ["a", "d"]),
+        ("(the) oil", ["a", "c"]),
+        ("(the -oil)", ["d"]),
+        ("the -oil", ["d"]),
+    ],
+)
+def test_documents_of_common_words_in_parentheses(text: str, ids: list[str]) -> None:
+    texts = {"a": "the price of oil", "b": "gas", "c": "oil barrel", "d": "the of"}
+    index = make_index([{"id": name, "body": body} for name, body in texts.items()], analysis=ENGLISH)
+    assert sorted(index.search(text).ids) == ids
+    assert index.count(text) == len(ids)
+    if not text.startswith("-"):
+        return
+    # A filter may consist of exclusions, a query may not.
+    assert sorted(index.search("*", filter=text).ids) == ["b", "c"]
 
 
 def test_common_words_are_words_of_phrases() -> None:

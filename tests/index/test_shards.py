@@ -73,6 +73,9 @@ def test_scores_are_those_of_one_index(corpus: Path, whole: Index, tmp_path: Pat
     assert Statistics.of(index).tokens.tolist() == Statistics.of(whole).tokens.tolist()
     for query in ("wing heat", "title:shock", '"jet layer"', "press* -mach", "year:>1910 wing"):
         assert found(index, query) == found(whole, query)
+    for query, filter in (("wing -haet~1", None), ("wing AND NOT (preshure~ OR jte~1)", None), ("wing", "-shokc~1")):
+        assert found(index, query, filter=filter) == found(whole, query, filter=filter)
+        assert 0 < len(found(index, query, filter=filter)) < len(found(whole, "wing"))
     assert index.stored(index.find("d17")) == whole.stored(whole.find("d17"))
 
 

@@ -194,6 +194,11 @@ class TestSearch:
                 # Scores, not ids: equal scores are in the order of documents, which differs.
                 np.testing.assert_array_equal(found[0].scores, found[1].scores)
 
+    def test_an_index_without_documents(self, tmp_path):
+        index = write_index(tmp_path / "i", [])
+        result = index.search("w1", stop_after=10)
+        assert (result.ids, result.n_examined, result.stopped_early) == ([], 0, False)
+
     def test_many_windows(self, tmp_path):
         """More documents than a window has: the search reaches further only where matches are rare."""
         generator = np.random.default_rng(2)

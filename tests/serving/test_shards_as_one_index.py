@@ -47,6 +47,8 @@ QUERIES = [
     "body:w1* w2",
     "w11~1 w5",
     "wx5~ w3",
+    "w3 -w11~1 w5",
+    "w2 AND NOT (wx5~ OR title:w12~1)",
     '"w1 w2"~6 w3',
     '"w1 w2"',
     'w3 OR "w2 w1" OR "w1 w2" OR title:"w1 w1"',
@@ -95,7 +97,7 @@ def _quick():
 SORTS = [(), ("year",), ("kind:desc", "visits"), ("day:desc",), ("kind", "year:desc")]
 FACETS = [{}, {"kind": None}, {"year": ["0", "3", "6.5"], "kind": None}, {"day": ["2020-01-01", "2020-06-01", "2021"]}]
 SYNONYMS = [None, Synonyms.of(["w1, w4, w2 w3", "w7 w8 => w9", "w5 => nothing, w6", "w11, w12"])]
-FILTERS = [None, "year:>2", "kind:(k0 OR k1)", "-kind:k2 day:>2020-03"]
+FILTERS = [None, "year:>2", "kind:(k0 OR k1)", "-kind:k2 day:>2020-03", "-w12~1", "body:w2~1 OR year:>4"]
 
 
 def index_of(documents, n_segments, deleted, *, forward, static_order=None):
@@ -184,6 +186,30 @@ def assert_same(requests, expected, answers):
     for request, one, other in zip(requests, answers, expected, strict=True):
         assert not isinstance(other, Exception), other
         assert shown_of(one) == shown_of(other), request
+
+
+@pytest.mark.parametrize(
+    ("query", "filter"),
+    [("* -wx5~", None), ("* NOT (x12~1 OR wx5~)", None), ("*", "wx5~"), ("*", "-title:wx5~"), ("* -x12~1", "wx5~")],
+)
+def test_near_words_that_exclude_or_filter_are_those_of_all_shards(rankers, query, filter):
+    documents = documents_of(11, 50)
+    parts = [documents[:20], documents[20:23], documents[23:]]
+    node = Node(index_of(documents, 2, (), forward="all"), rankers, n_candidates=N_CANDIDATES)
+    shards = [Shard([InProcessLink(ShardNode(index_of(part, 1, (), forward="all")))]) for part in parts]
+    aggregator = Aggregator(shards, rankers, n_candidates=N_CANDIDATES)
+    requests = [
+        SearchRequest(query, in_time(), ranker=ranker, filter=filter, facets={"kind": None})
+        for ranker in ("bm25", *rankers)
+    ]
+    requests.append(SearchRequest("", in_time(), like="d3", filter=filter))
+
+    async def ask(aggregator):
+        return [await aggregator.answer(request) for request in requests]
+
+    expected = node.answer(requests)
+    assert_same(requests, expected, run_with(aggregator, ask))
+    assert 0 < expected[0].n_matches < len(documents)
 
 
 @settings(max_examples=10, deadline=None, phases=PHASES)

@@ -71,6 +71,13 @@ def clicks(
         float,
         typer.Option("--min-examinations", metavar="NUMBER", help="Leave out documents that were examined less often."),
     ] = 0.0,
+    skip_bad_lines: Annotated[
+        bool,
+        typer.Option(
+            "--skip-bad-lines",
+            help="Leave out lines of the log that are wrong, as a click on what was not shown, and say how many.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -91,7 +98,9 @@ def clicks(
     for path in (log, features_log):
         if path is not None:
             check_readable(path)
-    counts = read_click_counts(log)
+    counts = read_click_counts(
+        log, on_bad_line="skip" if skip_bad_lines else "error", for_judgments=features_log is None
+    )
     bias = estimate_position_bias(counts) if eta is None else PositionBias.power(eta, counts.n_positions)
     judgments = click_judgments(
         counts, bias, grades=grades or None, prior=_prior(prior), min_examinations=min_examinations

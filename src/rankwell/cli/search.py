@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _MOST_NAMED = 8
 # How many values of a field are shown.
 _MOST_VALUES = 20
+# Of BM25, as `rankwell.BM25` has them: help is shown without importing it.
+_DEFAULT_K1, _DEFAULT_B = 1.2, 0.75
 
 
 def search(
@@ -156,10 +158,24 @@ def search(
         str | None,
         typer.Option("--weights", metavar="NAME=W,...", help="Search these streams with BM25F.", show_default=False),
     ] = None,
-    k1: Annotated[float, typer.Option("--k1", metavar="NUMBER", help="BM25: how slowly occurrences saturate.")] = 1.2,
+    k1: Annotated[
+        float | None,
+        typer.Option(
+            "--k1",
+            metavar="NUMBER",
+            help=f"BM25: how slowly occurrences saturate: {_DEFAULT_K1} by default.",
+            show_default=False,
+        ),
+    ] = None,
     b: Annotated[
-        float, typer.Option("--b", metavar="NUMBER", help="BM25: how much long documents are penalised.")
-    ] = 0.75,
+        float | None,
+        typer.Option(
+            "--b",
+            metavar="NUMBER",
+            help=f"BM25: how much long documents are penalised: {_DEFAULT_B} by default.",
+            show_default=False,
+        ),
+    ] = None,
     ranker: Annotated[
         Path | None,
         typer.Option(
@@ -248,7 +264,7 @@ def search(
         raise ParameterError("give --sort or --ranker, not both: documents are ordered by fields or by scores.")
     opened = Index.open(index)
     rule = cast("Match", match or "any")
-    model = _model(stream, weights, k1, b)
+    model = _model(stream, weights, _DEFAULT_K1 if k1 is None else k1, _DEFAULT_B if b is None else b)
     own_features = given_own(own or (), query_vectors or ())
     ranked = None
     if ranker is not None:
@@ -264,6 +280,21 @@ def search(
             own=own_features,
             device=device or "cpu",
         )
+    if rerank_run is not None and ranked is not None:
+        of_search: dict[str, object] = {
+            "--candidates": candidates,
+            "--match": match,
+            "--stream": stream,
+            "--weights": weights,
+            "--k1": k1,
+            "--b": b,
+            "--synonyms": synonyms,
+            "--stop-after": stop_after,
+        }
+        if ranked.feature_set.feedback:
+            # A relevance model is made of what BM25 finds, in a reranking too.
+            of_search = {}
+        _check_rerank({"--filter": filters or None, "--device": device, **of_search})
     searcher = _searcher(opened, ranked, model, rule, sort, stop_after)
     wanted = filters[0] if filters and len(filters) == 1 else " ".join(f"+({one})" for one in filters or ()) or None
     parse = _parser(opened, wanted, synonyms, typos=typos)
@@ -345,6 +376,16 @@ def _check_like(*others: str) -> None:
     if others:
         raise ParameterError(
             f"--like takes the place of a query, and documents are ordered by BM25: leave out {' and '.join(others)}."
+        )
+
+
+def _check_rerank(without_effect: Mapping[str, object]) -> None:
+    """Refuse options that say how documents are found, where they are those of a run; by name what was given."""
+    given = [option for option, value in without_effect.items() if value is not None]
+    if given:
+        raise ParameterError(
+            f"{' and '.join(given)} would have no effect with --rerank, which scores every document of the run on the "
+            f"CPU and searches for none: leave {'it' if len(given) == 1 else 'them'} out."
         )
 
 

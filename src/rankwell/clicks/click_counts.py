@@ -44,9 +44,11 @@ class ClickCounts:
         return np.bincount(self.item, weights=values, minlength=self.n_items)
 
 
-def read_click_counts(path: str | os.PathLike[str]) -> ClickCounts:
-    """The counts of a use log."""
-    return count_clicks(read_impressions(path))
+def read_click_counts(
+    path: str | os.PathLike[str], *, on_bad_line: str = "error", for_judgments: bool = False
+) -> ClickCounts:
+    """The counts of a use log; parameters as those of `read_impressions`."""
+    return count_clicks(read_impressions(path, on_bad_line=on_bad_line, for_judgments=for_judgments))
 
 
 def count_clicks(impressions: Iterable[Impression]) -> ClickCounts:

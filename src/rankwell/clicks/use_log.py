@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from rankwell.errors import FileFormatError, ParameterError
+from rankwell.data.trec_lines import check_ids
+from rankwell.errors import DataError, FileFormatError, Parameter, ParameterError
 from rankwell.streams.appended_file import AppendedFile
 from rankwell.streams.decompression import ByteStream
 
@@ -85,34 +86,80 @@ class UseLog:
             self._file.write_line(json.dumps(event, ensure_ascii=False).encode())
 
 
-def read_impressions(path: str | os.PathLike[str]) -> Iterator[Impression]:
+def read_impressions(
+    path: str | os.PathLike[str], *, on_bad_line: str = "error", for_judgments: bool = False
+) -> Iterator[Impression]:
     """The impressions of a log (plain, .gz, .bz2, .zst), in its order.
+
+    Parameters
+    ----------
+    on_bad_line : {"error", "skip"}
+        What to do with a line that is not an event, or a click on what was not shown: refuse the log, or leave the line
+        out and log a warning that counts them.
+    for_judgments : bool
+        Whether ids must be such as a file of judgments can hold, without blanks; a line with others is bad.
 
     Raises
     ------
     FileFormatError
-        With the line, if it is not an event, or if a click is on what was not shown.
+        With the line, if it is bad.
     """
-    shown: dict[str, tuple[str, tuple[str, ...]]] = {}
-    clicked: dict[str, set[str]] = {}
-    for place, event in _events(os.fspath(path)):
+    if on_bad_line not in ("error", "skip"):
+        raise ParameterError(f"must be 'error' or 'skip', got {on_bad_line!r}.", parameter="on_bad_line")
+    events = _Events(for_judgments=for_judgments)
+    n_bad, first_bad = 0, ""
+    for place, line in _lines(os.fspath(path)):
+        try:
+            events.add(line)
+        except _BadLineError as bad:
+            if on_bad_line == "error":
+                raise FileFormatError(
+                    f"{place} {bad} Correct the line, or pass ",
+                    Parameter("on_bad_line", "skip"),
+                    " to leave such lines out.",
+                ) from bad
+            n_bad, first_bad = n_bad + 1, first_bad or f"{place} {bad}"
+    if n_bad:
+        logger.warning("%d bad lines were left out; the first is %s", n_bad, first_bad)
+    for name, (query_id, documents) in events.shown.items():
+        yield Impression(query_id, documents, frozenset(events.clicked.get(name, ())))
+
+
+class _BadLineError(Exception):
+    """What is wrong with a line, to be said after its place."""
+
+
+class _Events:
+    """The events of a log while they are read.
+
+    shown : by the names of impressions, the query's id and the documents'; clicked : the documents
+    """
+
+    def __init__(self, *, for_judgments: bool) -> None:
+        self.shown: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self.clicked: dict[str, set[str]] = {}
+        self._for_judgments = for_judgments
+
+    def add(self, line: bytes) -> None:
+        event = _event(line)
         if "shown" in event:
-            name = _text(event, "shown", place)
-            if name in shown:
-                raise FileFormatError(f"{place}: the impression {name!r} was logged before.")
-            shown[name] = _text(event, "query", place), _documents(event, place)
+            name = _text(event, "shown")
+            if name in self.shown:
+                raise _BadLineError(f"shows the impression {name!r}, which was logged before.")
+            query_id, documents = _text(event, "query"), _documents(event)
+            if self._for_judgments:
+                _check_ids(query_id, documents)
+            self.shown[name] = query_id, documents
         elif "clicked" in event:
-            name, document = _text(event, "clicked", place), _text(event, "document", place)
-            if name not in shown or document not in shown[name][1]:
-                raise FileFormatError(f"{place} is a click on {document!r}, which was not shown in {name!r} before.")
-            clicked.setdefault(name, set()).add(document)
+            name, document = _text(event, "clicked"), _text(event, "document")
+            if name not in self.shown or document not in self.shown[name][1]:
+                raise _BadLineError(f"is a click on {document!r}, which was not shown in {name!r} before.")
+            self.clicked.setdefault(name, set()).add(document)
         else:
-            raise FileFormatError(f'{place} is neither {{"shown": ...}} nor {{"clicked": ...}}.')
-    for name, (query_id, documents) in shown.items():
-        yield Impression(query_id, documents, frozenset(clicked.get(name, ())))
+            raise _BadLineError('is neither {"shown": ...} nor {"clicked": ...}.')
 
 
-def _events(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _lines(path: str) -> Iterator[tuple[str, bytes]]:
     """Each line's place, for messages, and content."""
     with ByteStream(path) as stream:
         content = stream.read()
@@ -125,30 +172,42 @@ def _events(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
             number = len(lines) + 1
             logger.warning("%s, line %d is incomplete, and is ignored: %.60r", stream.name, number, last)
         for number, line in enumerate(lines, start=1):
-            place = f"{stream.name}, line {number}"
-            try:
-                event = json.loads(line)
-            except (ValueError, RecursionError) as cause:
-                raise FileFormatError(f"{place} is not JSON: {line[:60]!r}.") from cause
-            if not isinstance(event, dict):
-                raise FileFormatError(f"{place} must be a JSON object, got {line[:60]!r}.")
-            yield place, event
+            yield f"{stream.name}, line {number}", line
 
 
-def _text(event: dict[str, Any], key: str, place: str) -> str:
+def _event(line: bytes) -> dict[str, Any]:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError) as cause:
+        raise _BadLineError(f"is not JSON: {line[:60]!r}.") from cause
+    if not isinstance(event, dict):
+        raise _BadLineError(f"must be a JSON object, got {line[:60]!r}.")
+    return event
+
+
+def _text(event: dict[str, Any], key: str) -> str:
     value = event.get(key)
     if not isinstance(value, str):
-        raise FileFormatError(f"{place}: {key!r} must be a string, got {value!r:.60}.")
+        raise _BadLineError(f"has {value!r:.60} as {key!r}, which must be a string.")
     return value
 
 
-def _documents(event: dict[str, Any], place: str) -> tuple[str, ...]:
+def _documents(event: dict[str, Any]) -> tuple[str, ...]:
     documents = event.get("documents")
     if not isinstance(documents, list) or not all(isinstance(document, str) for document in documents):
-        raise FileFormatError(f"{place}: 'documents' must be a list of ids, got {documents!r:.60}.")
+        raise _BadLineError(f"has {documents!r:.60} as 'documents', which must be a list of ids.")
     if len(set(documents)) != len(documents):
-        raise FileFormatError(f"{place}: 'documents' contains a document twice.")
+        raise _BadLineError("has a document twice in 'documents'.")
     return tuple(documents)
+
+
+def _check_ids(query_id: str, documents: tuple[str, ...]) -> None:
+    """Refuse ids that a file of judgments cannot hold, and say which kind of id it is."""
+    for kind, names in (("query", (query_id,)), ("document", documents)):
+        try:
+            check_ids(names)
+        except DataError as cause:
+            raise _BadLineError(f"has a {kind} that no judgment can name: {cause}") from cause
 
 
 def _is_event(line: bytes) -> bool:

@@ -236,6 +236,10 @@ class Index:
         if known is None:
             known = parse_filter(filter, self.analysis, self.schema)
             if isinstance(filter, str):
+                if "~" in filter:
+                    from rankwell.index.query.expansion import with_near_words
+
+                    known = with_near_words(known, self)
                 if len(self._filters) >= _FILTERS_REMEMBERED:
                     self._filters.clear()
                 self._filters[filter] = known

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from rankwell.errors import QueryError
-from rankwell.index.query.query import Query, query_of
+from rankwell.index.query.query import Query, parse_filter, query_of
 from rankwell.index.query.tree import And, Group, Match, Node, Not, Or
 from rankwell.index.reader import Index
 from rankwell.index.text.synonyms import Synonyms
@@ -46,8 +48,20 @@ def parse_served_filter(index: Index, filter: str | None) -> Node | None:
     """What documents must meet besides; a mistake in it is one of the parameter `filter`, and not of the query."""
     if filter is None:
         return None
-    try:
+    with _mistakes_of_the_filter():
         return index.parse("", filter=filter).filter
+
+
+def written_filter(index: Index, filter: str) -> Node:
+    """A filter before its words with a tilde are looked up."""
+    with _mistakes_of_the_filter():
+        return parse_filter(filter, index.analysis, index.schema)
+
+
+@contextmanager
+def _mistakes_of_the_filter() -> Iterator[None]:
+    try:
+        yield
     except QueryError as error:
         error.parameter = "filter"
         raise

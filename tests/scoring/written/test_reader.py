@@ -134,6 +134,32 @@ def test_two_passes_rank_the_rest_below_in_their_order(write):
     assert ranker.predict(rows, group=[5, 1])[[2, 1, 5]].tolist() == [-400, -500, -900]
 
 
+def test_a_scale_may_be_infinite(write):
+    ranker = write(_STANDARD.format(mean="1, 2", scale="2, .inf") + "\n  - linear: {feature: y}")
+    assert ranker.predict(np.array([[5, 7]], np.float32)).tolist() == [(5 - 1) / 2 + 0]
+
+
+def test_a_ranker_that_nothing_reads_is_named(write, caplog):
+    text = """
+        rankers:
+          first: {file: learned.rank}
+          idle: {file: learned.rank}
+          read: {file: learned.rank}
+        first-pass: {ranker: first, keep: 2}
+        inputs: [expression: read * 2]
+        """
+    write(text)
+    (warning,) = caplog.messages
+    assert re.search(r"ranker.yaml, line 4, column \d+: no input and no first pass reads the ranker 'idle'", warning)
+    caplog.clear()
+    write(text.replace("read * 2", "read * idle"))
+    assert not caplog.messages
+
+
+_STANDARD = (
+    "features: [x, y]\nnormaliser:\n  standard: {{mean: [{mean}], scale: [{scale}]}}\n"
+    "inputs:\n  - linear: {{feature: x}}"
+)
 WRONG = [
     ("inputs: [linear: {feature: x, scal: 2}]", 1, 31, "linear has no 'scal' (did you mean 'scale'?)"),
     ("inputs:\n  - linear: {feature: x, scale: two}", 2, 33, "scale must be a number, got 'two'"),
@@ -153,6 +179,20 @@ WRONG = [
     ("inputs: [constant: 1]\nlayers:\n  - dense: {weights: [[1]], activation: relo}", 3, 41, "did you mean 'relu'"),
     ("inputs: [constant: 1]\nlayers: [product]", 2, 10, "must be one of dense, sum, mean"),
     ("inputs: [constant: 1]\nnormaliser: standard", 2, 13, "needs numbers"),
+    (
+        _STANDARD.format(mean="1, 2", scale="1,\n  0"),
+        4,
+        3,
+        "a number of scale must be above 0, .inf for a feature that",
+    ),
+    (
+        _STANDARD.format(mean="1, 2", scale="1, -2"),
+        3,
+        39,
+        "scale must be above 0, .inf for a feature that does not vary",
+    ),
+    (_STANDARD.format(mean=".inf, 2", scale="1, 2"), 3, 21, "a number of mean must be a finite number, got .inf"),
+    (_STANDARD.format(mean="1, 2", scale="1"), 3, 35, "scale must have a number for each of 2 features, got 1"),
     (
         "inputs: [constant: 1]\nfirst-pass: {ranker: a, keep: 2}",
         2,

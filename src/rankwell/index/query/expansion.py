@@ -11,7 +11,19 @@ from weakref import WeakKeyDictionary
 from rankwell.errors import ParameterError
 from rankwell.index.query.near_words import tolerance
 from rankwell.index.query.query import Query, query_of
-from rankwell.index.query.tree import Group, Near, Node, Or, Phrase, Scoring, Similar, Word, changed, scoring_leaves
+from rankwell.index.query.tree import (
+    And,
+    Group,
+    Near,
+    Node,
+    Or,
+    Phrase,
+    Scoring,
+    Similar,
+    Word,
+    changed,
+    scoring_leaves,
+)
 from rankwell.index.search.bm25 import WHOLE
 from rankwell.index.statistics import Statistics
 from rankwell.index.text.synonyms import Synonyms
@@ -30,10 +42,10 @@ _tables: WeakKeyDictionary[Index, dict[Synonyms, Mapping[_Terms, tuple[_Terms, .
 def expanded(query: Query, index: Index, synonyms: Synonyms | None, *, typos: bool) -> Query:
     """A query whose words find their synonyms too, and (`typos`, or a tilde) words that are written nearly so.
 
-    Phrases and excluded words are taken as they are written. The terms of the query stay those that were typed; a word
-    that the index lacks becomes the best of those that are near.
+    Phrases are taken as they are written, and so are excluded words without a tilde. The terms of the query stay those
+    that were typed; a word that the index lacks becomes the best of those that are near.
     """
-    tree = changed(forgiving_tree(query, index, synonyms, typos=typos), lambda leaf: _similar(leaf, index))
+    tree = with_near_words(forgiving_tree(query, index, synonyms, typos=typos), index)
     if tree == query.as_tree():
         return query
     return replace(query_of(tree, query.is_shortened), filter=query.filter, text=query.text)
@@ -49,8 +61,14 @@ def forgiving_tree(query: Query, index: Index, synonyms: Synonyms | None, *, typ
                 parameter="synonyms",
             )
         tree = _with_synonyms(tree, _table_of(index, synonyms))
-    forgiven = {leaf for leaf in islice(scoring_leaves(tree), MOST_FORGIVEN) if typos and isinstance(leaf, Word)}
+    words = (leaf for leaf in islice(scoring_leaves(tree), MOST_FORGIVEN) if typos and isinstance(leaf, Word))
+    forgiven = {word for word in words if word.is_typed}
     return changed(tree, lambda leaf: _near(leaf) if isinstance(leaf, Word) and leaf in forgiven else leaf)
+
+
+def with_near_words(tree: Node, index: Index) -> Node:
+    """A tree (of a query or a filter) with the words that are near in place of each Near, in exclusions too."""
+    return changed(tree, lambda leaf: _similar(leaf, index), also_excluded=True)
 
 
 def _near(leaf: Word) -> Near:
@@ -74,7 +92,7 @@ def _with_synonyms(tree: Node, table: Mapping[_Terms, tuple[_Terms, ...]]) -> No
 
 
 def _alternatives(leaf: Scoring, table: Mapping[_Terms, tuple[_Terms, ...]]) -> Node:
-    """A word and its synonyms: single words count as one with it, several are a phrase."""
+    """A word and its synonyms: single words count as one with it, several are a phrase, which counts as one term."""
     found = table.get(((leaf.term, 0),), ()) if isinstance(leaf, Word) else ()
     if not isinstance(leaf, Word) or not found:
         return leaf
@@ -87,11 +105,13 @@ def _alternatives(leaf: Scoring, table: Mapping[_Terms, tuple[_Terms, ...]]) -> 
 
 def _phrase(terms: _Terms, leaf: Word) -> Phrase:
     words, places = zip(*terms, strict=True)
-    return Phrase(words, places, 0, leaf.place, leaf.field, leaf.boost)
+    return Phrase(words, places, 0, leaf.place, leaf.field, leaf.boost, is_typed=False)
 
 
 def _with_runs(node: Node, table: Mapping[_Terms, tuple[_Terms, ...]]) -> Node:
     """Words one after another that have synonyms together: the words, or one of the synonyms."""
+    if isinstance(node, And | Or):
+        return type(node)(tuple(_with_runs(part, table) for part in node.parts))
     if not isinstance(node, Group):
         return node
     longest = max((len(terms) for terms in table), default=0)
@@ -104,7 +124,8 @@ def _with_runs(node: Node, table: Mapping[_Terms, tuple[_Terms, ...]]) -> Node:
                 first = run[0]
                 assert isinstance(first, Word)
                 others = [
-                    _phrase(terms, first) if len(terms) > 1 else replace(first, term=terms[0][0]) for terms in found
+                    _phrase(terms, first) if len(terms) > 1 else replace(first, term=terms[0][0], is_typed=False)
+                    for terms in found
                 ]
                 optional.append(Or((Group(optional=run), *others)))
                 place += size
@@ -112,12 +133,13 @@ def _with_runs(node: Node, table: Mapping[_Terms, tuple[_Terms, ...]]) -> Node:
         else:
             optional.append(_with_runs(words[place], table))
             place += 1
-    return replace(node, optional=tuple(optional))
+    required = tuple(_with_runs(part, table) for part in node.required)
+    return Group(required, tuple(optional), node.excluded)
 
 
 def _terms_of(run: tuple[Node, ...]) -> _Terms:
-    """The terms of words in a row, with their places from the first on; empty if one is not a plain word."""
-    words = [leaf for leaf in run if isinstance(leaf, Word) and leaf.field is None]
+    """The terms of words in a row, with their places from the first on; empty if not all are words of one field."""
+    words = [leaf for leaf in run if isinstance(leaf, Word) and leaf.field == getattr(run[0], "field", None)]
     return tuple((leaf.term, leaf.place - words[0].place) for leaf in words) if len(words) == len(run) else ()
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from rankwell.errors import Parameter, QueryError
 from rankwell.index.query.near_words import tolerance
-from rankwell.index.query.tree import Everything, Exists, Near, Node, Phrase, Prefix, Word
+from rankwell.index.query.tree import Everything, Exists, Group, Near, Node, Phrase, Prefix, Word
 from rankwell.index.query.values import comparison, range_of, value_of
 
 if TYPE_CHECKING:
@@ -42,9 +42,14 @@ _PLAIN = (", or pass ", Parameter("plain", True), " to search for the whole quer
 
 
 class Several(NamedTuple):
-    """Words without white space between them: a phrase or single words, as the context says."""
+    """Words that stand as one operand. What they are, the operators beside it say, which may be read later.
+
+    Without an operator they are single words. With one, words without white space between them are a phrase, and the
+    common words of parentheses that have no others (`are_common`) are a group.
+    """
 
     words: tuple[Word, ...]
+    are_common: bool = False
 
 
 class LeafReader:
@@ -62,7 +67,6 @@ class LeafReader:
         self.n_phrase_words = 0
         self.most_terms, self.is_full = most_terms, False
         self.place, self.depth, self.n_negations = 0, 0, 0
-        self.common_words: list[Word] = []
         self.counts: Counter[str] = Counter()
 
     def fail(self, at: int, problem: str, remedy: str = "Put what is not an operator in quotes") -> NoReturn:
@@ -232,9 +236,11 @@ def unescaped(text: str) -> str:
 
 
 def one_node(node: Node | Several | None) -> Node | None:
-    """Several words as a phrase."""
+    """Several words beside an operator: a phrase or a group."""
     if not isinstance(node, Several):
         return node
+    if node.are_common:
+        return Group(optional=node.words)
     return node.words[0] if len(node.words) == 1 else _phrase_of(node)
 
 

@@ -11,9 +11,10 @@ clauses only with it. One of the others must match, unless a clause with words i
 beginning of a clause only; elsewhere it separates words as other punctuation does. Several words without white space
 between them (``e-mail``) are a phrase after an operator, several words without one. A quote that is not closed extends
 to the end. A backslash takes its meaning from the next character. Stop words are not indexed, so they are ignored, but
-keep their place in a phrase. Common words are indexed, but as plain words they count only if the query has no other
-words. What looks like Lucene's syntax and is not supported is an error, and so is an operator that lacks its word or
-number, or has another one: ``oil^x``, ``"crude oil"~``, ``comp*~``, ``title: oil``.
+keep their place in a phrase. Common words are indexed, but as plain words they count only if the query, or the
+parentheses that they are in, have no other words. What looks like Lucene's syntax and is not supported is an error, and
+so is an operator that lacks its word or number, or has another one: ``oil^x``, ``"crude oil"~``, ``comp*~``,
+``title: oil``.
 """
 
 from __future__ import annotations
@@ -70,9 +71,9 @@ def parse_tree(
     tree = parser.clauses(None)
     if parser.at < len(text):
         parser.fail(parser.at, "')' closes nothing: there is no '(' before it.")
-    if not has_words(tree) and parser.common_words:
+    if isinstance(tree, Several):
         # Common words count in a query that has no other ones.
-        tree = replace(tree, optional=(*tree.optional, *parser.common_words))
+        tree = Group(optional=tree.words)
     if not tree.required and not tree.optional and not is_filter:
         # Only exclusions, or nothing at all.
         return Nothing(), parser.is_full
@@ -80,28 +81,30 @@ def parse_tree(
 
 
 class _Parser(LeafReader):
-    def clauses(self, field: str | None) -> Group:
-        """Clauses up to the end or a closing parenthesis."""
+    def clauses(self, field: str | None) -> Group | Several:
+        """Clauses up to the end or a closing parenthesis; several words if they are common ones and nothing else."""
         required: list[Node] = []
         optional: list[Node] = []
         excluded: list[Node] = []
+        common: list[Word] = []
         while not self._is_at_end():
             sign, node = self._clause(field)
             if not sign and isinstance(node, Word | Several):
-                optional += self._telling(node)
+                for word in (node,) if isinstance(node, Word) else node.words:
+                    (common if self._is_common(word) else optional).append(word)
             elif node is not None and not isinstance(node, Several):
                 needed = isinstance(node, Phrase) or not (has_words(node) or isinstance(node, Everything))
                 (excluded if sign == "-" else required if sign == "+" or needed else optional).append(node)
-        return Group(tuple(required), tuple(optional), tuple(excluded))
+        group = Group(tuple(required), tuple(optional), tuple(excluded))
+        if not common or has_words(group):
+            return group
+        if group == Group():
+            return Several(tuple(common), are_common=True)
+        # Beside exclusions and filters they count: "the -oil" is not "-oil".
+        return replace(group, optional=(*group.optional, *common))
 
-    def _telling(self, node: Word | Several) -> list[Word]:
-        """Plain words without common ones, which are put aside."""
-        words = (node,) if isinstance(node, Word) else node.words
-        telling: list[Word] = []
-        for word in words:
-            is_common = word.term in self.analysis.common_terms and not word.field and word.boost == 1.0
-            (self.common_words if is_common else telling).append(word)
-        return telling
+    def _is_common(self, word: Word) -> bool:
+        return word.term in self.analysis.common_terms and not word.field and word.boost == 1.0
 
     def _is_at_end(self) -> bool:
         self.at = _BLANKS.match(self.text, self.at).end()  # type: ignore[union-attr]
@@ -231,7 +234,7 @@ class _Parser(LeafReader):
             return self.value(field, self.schema)
         return self.phrase(field) if self.text[self.at] == '"' else self.chunk(field)
 
-    def _parenthesis(self, field: str | None) -> Node | None:
+    def _parenthesis(self, field: str | None) -> Node | Several | None:
         start = self.at
         self.count("parentheses", start)
         self.depth += 1
@@ -243,7 +246,7 @@ class _Parser(LeafReader):
             self.fail(start, "'(' is not closed.")
         self.at += 1
         self.depth -= 1
-        if field is not None:
+        if field is not None and isinstance(group, Group):
             self._refuse_contradictions(start, field, group)
         return None if group == Group() else group
 
@@ -286,7 +289,7 @@ def _operand(sign: str, node: Node | Several | None) -> Node | None:
 def _times(node: Node | Several, boost: float) -> Node | Several | None:
     """A node whose words count `boost` times as much; None if it has none."""
     if isinstance(node, Several):
-        return Several(tuple(replace(word, boost=word.boost * boost) for word in node.words))
+        return node._replace(words=tuple(replace(word, boost=word.boost * boost) for word in node.words))
     if isinstance(node, Word | Phrase | Prefix | Near):
         return replace(node, boost=node.boost * boost)
     if isinstance(node, And | Or):

@@ -85,11 +85,13 @@ class _Planner:
         self._factors: dict[_Key, float] = {}
         self._phrases: dict[tuple[PhraseTerms, str | None], float] = {}
         for leaf in scoring_leaves(tree):
-            for key in _keys(leaf):
+            # The words of a synonym that is a phrase do not count, only the phrase does.
+            for key in _keys(leaf) if not isinstance(leaf, Phrase) or leaf.is_typed else ():
                 self._factors[key] = self._factors.get(key, 0.0) + leaf.boost
             if isinstance(leaf, Phrase) and leaf.is_term:
                 phrase = PhraseTerms(leaf.terms, leaf.places), leaf.field
                 self._phrases[phrase] = self._phrases.get(phrase, 0.0) + leaf.boost
+        self._has_lone_phrases = any(isinstance(leaf, Phrase) and not leaf.is_typed for leaf in scoring_leaves(tree))
         prefixes = [key for key in self._factors if isinstance(key, Prefix)]
         self._expanded = {prefix: expand(prefix) for prefix in prefixes}
 
@@ -101,8 +103,9 @@ class _Planner:
             if isinstance(part, Word | Phrase):
                 required.update(_keys(part))
             # A required word is found by its list. Other words that match exactly if the score is above 0 are found by
-            # that, unless there are more that add to it.
-            if not isinstance(part, Word) and not (self._has_all_words(part) and self._is_found_by_score(part)):
+            # that, unless there is more that adds to it.
+            is_found = self._has_all_words(part) and not self._has_lone_phrases and self._is_found_by_score(part)
+            if not isinstance(part, Word) and not is_found:
                 rest.append(part)
         scored = tuple(
             ScoredTerm(self._alternatives(key), factor, key in required) for key, factor in self._factors.items()

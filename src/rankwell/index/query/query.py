@@ -112,7 +112,10 @@ def parse_query(text: str, analysis: Analysis, schema: Schema | None = None, *, 
 
 
 def parse_filter(filter: str | Mapping[str, Any], analysis: Analysis, schema: Schema) -> Node:
-    """What documents must meet: a text of the query language, all of its clauses required, or values by field."""
+    """What documents must meet: a text of the query language, all of its clauses required, or values by field.
+
+    Words with a tilde are as they are written: `expansion.with_near_words` looks up which are near.
+    """
     from rankwell.index.query.parser import parse_tree
     from rankwell.index.query.values import filter_of
 
@@ -139,7 +142,7 @@ def query_of(tree: Node, is_shortened: bool = False) -> Query:
     phrases = Counter(
         PhraseTerms(leaf.terms, leaf.places)
         for leaf in scoring_leaves(tree)
-        if isinstance(leaf, Phrase) and leaf.is_term
+        if isinstance(leaf, Phrase) and leaf.is_term and leaf.is_typed
     )
     return replace(
         words.query(tree, is_shortened),
@@ -158,9 +161,9 @@ def _is_plain(leaf: Node) -> bool:
 
 
 def _placed(leaves: Iterable[Scoring]) -> Iterator[tuple[int, Word | Phrase | Near | Similar]]:
-    """Leaves that have a place among the words of the query; a prefix has none."""
+    """Leaves that have a place among the words of the query; a prefix has none, nor has a synonym."""
     for leaf in leaves:
-        if not isinstance(leaf, Prefix):
+        if not isinstance(leaf, Prefix) and (not isinstance(leaf, Word | Phrase) or leaf.is_typed):
             yield leaf.place, leaf
 
 

@@ -18,12 +18,16 @@ Match = Literal["any", "all"]
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A term."""
+    """A term.
+
+    is_typed : whether it is a term of its query; one that is searched for as a synonym is not
+    """
 
     term: bytes
     place: int = 0
     field: str | None = None
     boost: float = 1.0
+    is_typed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class Phrase:
     """Terms, and the place of each counted from the first; stop words leave gaps.
 
     slop : by how much the words may be moved, in all: 0 is the phrase itself
+    is_typed : whether its words are terms of its query; of a synonym only the phrase counts
     """
 
     terms: tuple[bytes, ...]
@@ -39,10 +44,11 @@ class Phrase:
     place: int = 0
     field: str | None = None
     boost: float = 1.0
+    is_typed: bool = True
 
     @property
     def is_term(self) -> bool:
-        """Whether the phrase counts as a term of its query, beside its words; with slop it is a condition only."""
+        """Whether the phrase counts in the score as a term, beside its words; with slop it is a condition only."""
         return self.slop == 0 and len(self.terms) > 1
 
 
@@ -57,7 +63,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A term, or one that is at most `distance` edits away: `near_words.resolve` looks up which there are."""
+    """A term, or one that is at most `distance` edits away: `expansion.with_near_words` looks up which there are."""
 
     term: bytes
     distance: int
@@ -174,7 +180,9 @@ def condition_of(node: Node, match: Match) -> Node:
 def _bare(leaf: Leaf) -> Leaf:
     """A leaf without what only the score depends on, so that equal conditions are equal."""
     if isinstance(leaf, Phrase):
-        return Word(leaf.terms[0], field=leaf.field) if len(leaf.terms) == 1 else replace(leaf, place=0, boost=1.0)
+        if len(leaf.terms) == 1:
+            return Word(leaf.terms[0], field=leaf.field)
+        return replace(leaf, place=0, boost=1.0, is_typed=True)
     if isinstance(leaf, Word):
         return Word(leaf.term, field=leaf.field)
     if isinstance(leaf, Near | Similar):
@@ -182,17 +190,24 @@ def _bare(leaf: Leaf) -> Leaf:
     return replace(leaf, boost=1.0) if isinstance(leaf, Prefix) else leaf
 
 
-def changed(node: Node, change: Callable[[Scoring], Node]) -> Node:
-    """The tree with other nodes in place of its leaves that count in the score."""
+def changed(node: Node, change: Callable[[Scoring], Node], *, also_excluded: bool = False) -> Node:
+    """The tree with other nodes in place of its leaves that count in the score.
+
+    also_excluded : whether leaves of their kinds inside a Not, or excluded, are replaced too
+    """
+
+    def within(part: Node) -> Node:
+        return changed(part, change, also_excluded=also_excluded)
+
     if isinstance(node, Word | Phrase | Prefix | Near | Similar):
         return change(node)
     if isinstance(node, And | Or):
-        return type(node)(tuple(changed(part, change) for part in node.parts))
+        return type(node)(tuple(map(within, node.parts)))
+    if isinstance(node, Not):
+        return Not(within(node.part)) if also_excluded else node
     if isinstance(node, Group):
-        required, optional = (
-            tuple(changed(part, change) for part in parts) for parts in (node.required, node.optional)
-        )
-        return Group(required, optional, node.excluded)
+        excluded = tuple(map(within, node.excluded)) if also_excluded else node.excluded
+        return Group(tuple(map(within, node.required)), tuple(map(within, node.optional)), excluded)
     return node
 
 
@@ -218,6 +233,20 @@ def scoring_leaves(node: Node | None) -> Iterator[Scoring]:
     elif isinstance(node, Group):
         for part in (*node.required, *node.optional):
             yield from scoring_leaves(part)
+
+
+def near_leaves(node: Node) -> Iterator[Near]:
+    """The near words of a tree, also those that are excluded: all of them must be looked up before a search."""
+    if isinstance(node, Near):
+        yield node
+    elif isinstance(node, And | Or):
+        for part in node.parts:
+            yield from near_leaves(part)
+    elif isinstance(node, Not):
+        yield from near_leaves(node.part)
+    elif isinstance(node, Group):
+        for part in (*node.required, *node.optional, *node.excluded):
+            yield from near_leaves(part)
 
 
 def has_words(node: Node) -> bool:

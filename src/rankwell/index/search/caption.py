@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rankwell.corpus.nested_fields import flattened
-from rankwell.index.query.tree import Prefix, Similar, scoring_leaves
+from rankwell.index.query.tree import Phrase, Prefix, Similar, Word, scoring_leaves
 from rankwell.index.search.indexed_text import LEAST_INDEXED, IndexedText
+from rankwell.kernels.words.character_kinds import JOINERS
 
 if TYPE_CHECKING:
     from rankwell.index.query.query import Query
@@ -38,7 +39,8 @@ def make_caption(fields: Mapping[str, Any], query: Query, analysis: Analysis, *,
     """At most `length` characters of the text that holds most of the query's different terms, as it is written.
 
     Of equally good pieces the first one of the first field; without any hit the beginning of the first text. White
-    space and control characters become single blanks, so that a caption is one line and safe to print to a terminal.
+    space, control characters and others that cannot be printed become single blanks, so that a caption is one line and
+    safe to print to a terminal; characters that join the parts of a word (soft hyphen, zero-width joiners) stay.
     """
     return find_caption(fields, query, analysis, length=length).text
 
@@ -87,12 +89,14 @@ class CaptionTexts:
 
 
 class WantedTerms:
-    """The terms that a query is found by: its own, similar ones, and those that begin as its prefixes do."""
+    """The terms that a query is found by: its own, synonyms, similar ones, and those that begin as its prefixes do."""
 
     def __init__(self, query: Query) -> None:
         leaves = [] if query.tree is None else list(scoring_leaves(query.tree))
         self._terms = set(query.terms)
         self._terms.update(term for leaf in leaves if isinstance(leaf, Similar) for term, _ in leaf.terms)
+        self._terms.update(leaf.term for leaf in leaves if isinstance(leaf, Word))
+        self._terms.update(term for leaf in leaves if isinstance(leaf, Phrase) for term in leaf.terms)
         self._prefixes = tuple(leaf.start for leaf in leaves if isinstance(leaf, Prefix))
         self._numbers: dict[Segment, np.ndarray] = {}
 
@@ -170,8 +174,13 @@ def _one_line(text: str) -> tuple[str, bool]:
     line = " ".join(text.split())
     if line.isprintable():
         return line, is_whole
-    # A joiner cannot be printed, but is a part of a word.
-    return " ".join("".join(character if character.isprintable() else " " for character in line).split()), False
+    return " ".join("".join(map(_shown, line)).split()), is_whole
+
+
+def _shown(character: str) -> str:
+    """A character, or a blank in place of one that separates words and cannot be printed."""
+    # A joiner (a soft hyphen) is a part of its word, which a blank would break in two; it takes no room.
+    return character if character.isprintable() or character in JOINERS else " "
 
 
 def _single_blanks(line: bytes) -> bytes:

@@ -15,6 +15,7 @@ from rankwell.index.query.tree import (
     Keyword,
     Node,
     Not,
+    Nothing,
     Or,
     Phrase,
     Prefix,
@@ -81,6 +82,9 @@ class Matching:
             self._mark_terms(segment, first, stop, node.field, marks)
         elif isinstance(node, Phrase):
             self._mark_phrase(segment, node, marks)
+        elif not isinstance(node, Nothing):
+            # A Near that nobody looked up would silently match nothing, and so would a Group.
+            raise TypeError(f"{node!r} is not a condition: `condition_of` and `with_near_words` come before a search.")
         return marks
 
     def count(self, segment: Segment, node: Node) -> int:

@@ -2,7 +2,8 @@
 
 A phrase is a term of its query like any other, beside its words: BM25 counts it with its own document frequency, and
 with its frequency in the streams that the model reads. Only documents that have a phrase change their score: they are
-scored on their own, and compete with the best of the others, which the posting lists of the words find.
+scored on their own, and compete with the best of the others, which the posting lists of the words find. A phrase that
+is a synonym counts without its words, so a document may have nothing that scores but the phrase.
 """
 
 from __future__ import annotations
@@ -41,8 +42,13 @@ class PhraseScoring:
         k: int,
         prune: bool,
         reach: Sequence[int] | None,
+        *,
+        needs_word: bool,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The best k of the allowed documents by words and phrases: as `Selector.select` by words."""
+        """The best k of the allowed documents by words and phrases: as `Selector.select` by words.
+
+        needs_word : whether some word is required, so that a phrase alone does not make a document match
+        """
         having = self._documents(allowed, reach)
         sizes = [segment.n_docs for segment in self._index.segments]
         without = [all_but(one, docs, size) for one, docs, size in zip(allowed, having, sizes, strict=True)]
@@ -52,9 +58,20 @@ class PhraseScoring:
             only = [only_these(own, size) for own, size in zip(having, sizes, strict=True)]
             reach = [size if len(own) else 0 for own, size in zip(having, sizes, strict=True)]
             found, values = self._selector.select(asked, only, n_having, True, reach)
+            if not needs_word:
+                found, values = self._with_others(found, values, having)
             docs, scores = np.concatenate((docs, found)), np.concatenate((scores, values + self.shares(found)))
         order = np.lexsort((docs, -scores))[:k]
         return docs[order], scores[order]
+
+    def _with_others(
+        self, found: np.ndarray, values: np.ndarray, having: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Documents with a phrase, and the scores of their words: 0 for those that have none."""
+        bases = self._index.bases.tolist()
+        every = np.concatenate([own + base for own, base in zip(having, bases, strict=False)])
+        others = every[~np.isin(every, found)]
+        return np.concatenate((found, others)), np.concatenate((values, np.zeros(len(others))))
 
     def shares(self, docs: np.ndarray) -> np.ndarray:
         """What the phrases add to the scores of documents of the index: float64 (n,)."""

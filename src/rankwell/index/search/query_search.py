@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankwell.index.query.plan import MOST_EXPANSIONS, Alternative, Plan, plan_tree
+from rankwell.index.query.plan import MOST_EXPANSIONS, Alternative, Plan, ScoredTerm, plan_tree
 from rankwell.index.query.query import Query
 from rankwell.index.query.tree import Match, Node, Prefix, condition_of
 from rankwell.index.search.allowed_documents import (
@@ -169,7 +169,9 @@ class QuerySearch:
             return selector.select(self._asked, allowed, k, prune, reach)
         from rankwell.index.search.phrase_scoring import PhraseScoring
 
-        return PhraseScoring(self.index, selector, self._plan.phrases).select(self._asked, allowed, k, prune, reach)
+        needs_word = any(term.is_required for term in self._plan.scored)
+        scoring = PhraseScoring(self.index, selector, self._plan.phrases)
+        return scoring.select(self._asked, allowed, k, prune, reach, needs_word=needs_word)
 
     @cached_property
     def _asked(self) -> list[Asked]:
@@ -186,7 +188,7 @@ class QuerySearch:
         if self.query.tree is not None:
             scored = self._plan.scored
             fields = {one.field for term in scored for one in term.alternatives if one.field is not None}
-            if fields or any(len(term.alternatives) != 1 for term in scored):
+            if fields or not all(map(_is_one_list, scored)):
                 model = model.summing([self.index.schema.streams.index(field) for field in fields])
         return Selector.of(self.index, model)
 
@@ -195,3 +197,8 @@ class QuerySearch:
         column = self._model.counted if prefix.field is None else self.index.schema.streams.index(prefix.field)
         words, are_all = Statistics.of(self.index).frequent_words(prefix.start, column, MOST_EXPANSIONS)
         return tuple(Alternative(word, prefix.field) for word in words), are_all
+
+
+def _is_one_list(term: ScoredTerm) -> bool:
+    """Whether a term's occurrences count as they are; those of a near word, the only one too, count less."""
+    return len(term.alternatives) == 1 and term.alternatives[0].weight == 1.0

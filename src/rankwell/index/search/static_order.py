@@ -97,7 +97,9 @@ def ranks_among_all(parts: Sequence[np.ndarray]) -> list[np.ndarray]:
     together = np.concatenate([np.empty(0), *parts])
     ranks = np.empty(len(together), np.int64)
     ranks[np.lexsort((-together, np.isnan(together)))] = np.arange(len(together))
-    return np.split(ranks, np.cumsum([len(own) for own in parts])[:-1])
+    # An index without documents has no parts, which `np.split` does not make.
+    ends = np.cumsum([len(own) for own in parts], dtype=np.int64).tolist()
+    return [ranks[end - len(own) : end] for own, end in zip(parts, ends, strict=True)]
 
 
 def _values(index: Index) -> list[np.ndarray]:

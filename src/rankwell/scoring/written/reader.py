@@ -21,6 +21,7 @@ Everything is checked, and every error names file, line and column.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,6 +36,8 @@ from rankwell.scoring.normaliser import NORMALISERS, Normaliser
 from rankwell.scoring.written.nodes import Node, parse_nodes
 from rankwell.scoring.written.references import References
 from rankwell.scoring.written.transforms import WrittenInputs
+
+logger = logging.getLogger("rankwell")
 
 _KEYS = ("features", "normaliser", "rankers", "first-pass", "inputs", "layers")
 
@@ -74,6 +77,8 @@ def parse_description(content: bytes, folder: Path, name: str) -> RankerDescript
         check_description(description)
     except RankwellError as cause:
         raise root.error(str(cause)) from cause
+    first = [] if description.first_pass is None else [parts[description.first_pass.part].name]
+    _warn_of_unread(rankers, {*inputs.mentioned(), *first})
     return description
 
 
@@ -94,6 +99,20 @@ def _rankers(node: Node | None, references: References) -> dict[str, _Ranker]:
             raise entry.error(f"the ranker {name!r} ranks in two passes, so it cannot be a part of another ranker.")
         found[name] = entry, description, features
     return found
+
+
+def _warn_of_unread(rankers: dict[str, _Ranker], read: set[str]) -> None:
+    """Warn of rankers that the score does not depend on: a description of a ranker file may have such, too."""
+    for name, (node, *_) in rankers.items():
+        if name not in read:
+            logger.warning(
+                "%s, line %d, column %d: no input and no first pass reads the ranker %r, so that it has no effect. "
+                "Name it in an input, or leave it out.",
+                node.path,
+                node.line,
+                node.column,
+                name,
+            )
 
 
 def _features(node: Node | None, rankers: dict[str, _Ranker], inputs: WrittenInputs) -> tuple[str, ...]:
@@ -136,10 +155,24 @@ def _normaliser(node: Node | None, n_features: int) -> Normaliser:
     inner = node.mapping("normaliser", ("standard",), ("standard",))["standard"]
     arrays = {}
     for key, numbers in inner.mapping("standard", ("mean", "scale"), ("mean", "scale")).items():
-        arrays[key] = np.array(numbers.numbers(key))
+        read = _mean if key == "mean" else _scale
+        arrays[key] = np.array([read(number) for number in numbers.items(key)])
         if len(arrays[key]) != n_features:
             raise numbers.error(f"{key} must have a number for each of {n_features} features, got {len(arrays[key])}.")
     return Normaliser("standard", arrays)
+
+
+def _mean(node: Node) -> float:
+    return node.finite("a number of mean")
+
+
+def _scale(node: Node) -> float:
+    scale = node.number("a number of scale")
+    if not scale > 0.0:
+        raise node.error(
+            f"a number of scale must be above 0, .inf for a feature that does not vary, got {node.content}."
+        )
+    return scale
 
 
 def _first_pass(node: Node | None, rankers: list[str]) -> FirstPass | None:

@@ -18,18 +18,23 @@ from rankwell.index.query.near_words import best_near
 from rankwell.index.query.plan import MOST_EXPANSIONS
 from rankwell.index.query.prefixes import most_frequent
 from rankwell.index.query.query import Query, parse_query
-from rankwell.index.query.tree import Near, Phrase, Prefix, Scoring, Similar, Word, scoring_leaves
+from rankwell.index.query.tree import Phrase, Prefix, Similar, Word, near_leaves, scoring_leaves
 from rankwell.index.reader import Index
 from rankwell.index.search.bm25 import WHOLE
+from rankwell.index.search.phrase_lists import PhraseTerms
 from rankwell.index.search.static_order import ranks_among_all
 from rankwell.index.shards import joined_schema, listed
 from rankwell.index.statistics import Statistics
 from rankwell.index.text.analysis import Analysis
 from rankwell.serving.ranking.ranker_passes import RankerPasses
+from rankwell.serving.served_query import written_filter
 from rankwell.serving.shards.messages import AskedQuery, Census, Count, Counted, Counts, Facts, Question, Version
 from rankwell.serving.shards.statistics import GivenStatistics, digest, empty_index, parse_asked, synonyms_of
 
 _TERMS_REMEMBERED = 262_144
+# A prefix in a stream, and a word in a stream with how many edits are forgiven; None: in the whole document.
+_Prefix = tuple[bytes, str | None]
+_Near = tuple[bytes, int, str | None]
 
 
 @dataclass(eq=False)
@@ -80,8 +85,8 @@ class ShardedCollection:
         self.statistics = cast(GivenStatistics, Statistics.of(self.index))
         self._static_ranks: dict[int, np.ndarray] = {}
         self._terms: dict[bytes, Counts] = {}
-        self._prefixes: dict[tuple[bytes, str | None], tuple[list[bytes], bool]] = {}
-        self._near: dict[tuple[bytes, int, str | None], tuple[tuple[bytes, float], ...]] = {}
+        self._prefixes: dict[_Prefix, tuple[list[bytes], bool]] = {}
+        self._near: dict[_Near, tuple[tuple[bytes, float], ...]] = {}
 
     @property
     def n_numbers(self) -> int:
@@ -107,9 +112,7 @@ class ShardedCollection:
 
     def expansions_lacking(self, asked: AskedQuery) -> Count | None:
         """The prefixes and near words of a query that were not counted yet; None if there are none."""
-        leaves = self._raw_leaves(asked)
-        prefixes = {(leaf.start, leaf.field) for leaf in leaves if isinstance(leaf, Prefix)}
-        near = {(leaf.term, leaf.distance, leaf.field) for leaf in leaves if isinstance(leaf, Near)}
+        prefixes, near = self._expansions(asked)
         new = Count(
             "", [], sorted(prefixes - self._prefixes.keys(), key=str), sorted(near - self._near.keys(), key=str)
         )
@@ -163,6 +166,8 @@ class ShardedCollection:
                 terms.append(leaf.term)
             elif isinstance(leaf, Phrase):
                 terms.extend(leaf.terms)
+                if leaf.is_term:
+                    terms.append(PhraseTerms(leaf.terms, leaf.places).name)
             elif isinstance(leaf, Similar):
                 terms.extend(term for term, _ in leaf.terms)
             elif isinstance(leaf, Prefix):
@@ -170,9 +175,7 @@ class ShardedCollection:
         return list(dict.fromkeys(terms))
 
     def _question(self, asked: AskedQuery, terms: Sequence[bytes]) -> Question:
-        leaves = self._raw_leaves(asked)
-        prefixes = {(leaf.start, leaf.field) for leaf in leaves if isinstance(leaf, Prefix)}
-        near = {(leaf.term, leaf.distance, leaf.field) for leaf in leaves if isinstance(leaf, Near)}
+        prefixes, near = self._expansions(asked)
         return Question(
             asked,
             {term: self._terms[term] for term in terms},
@@ -180,13 +183,19 @@ class ShardedCollection:
             [(*one, list(self._near[one])) for one in near],
         )
 
-    def _raw_leaves(self, asked: AskedQuery) -> list[Scoring]:
-        """The words of a query as they are written, where others may count for them."""
+    def _expansions(self, asked: AskedQuery) -> tuple[set[_Prefix], set[_Near]]:
+        """The prefixes of a query that count in its score, and all near words of it and its filter."""
+        filter = asked.filter if asked.filter is not None and "~" in asked.filter else None
         is_as_written = not asked.typos and self._synonyms is None
-        if is_as_written and (asked.plain or not any(sign in asked.text for sign in "*~")):
-            return []
+        if is_as_written and filter is None and (asked.plain or not any(sign in asked.text for sign in "*~")):
+            return set(), set()
         query = parse_query(asked.text, self.analysis, self.index.schema, plain=asked.plain)
-        return list(scoring_leaves(forgiving_tree(query, self.index, self._synonyms, typos=asked.typos)))
+        tree = forgiving_tree(query, self.index, self._synonyms, typos=asked.typos)
+        near = [*near_leaves(tree), *(() if filter is None else near_leaves(written_filter(self.index, filter)))]
+        return (
+            {(leaf.start, leaf.field) for leaf in scoring_leaves(tree) if isinstance(leaf, Prefix)},
+            {(leaf.term, leaf.distance, leaf.field) for leaf in near},
+        )
 
 
 def _padded(counts: Any, n_streams: int) -> np.ndarray:

@@ -66,7 +66,8 @@ class ShardedSearch:
         shard, doc = place
         (counts,) = (await self.words({shard: [doc]}, "count")).get(shard, [{}])
         await self.know(list(counts))
-        self.collection.question(self.asked, list(counts))
+        # The filter comes with the query below: its near words are not counted yet.
+        self.collection.question(messages.AskedQuery(""), list(counts))
         words = telling_terms(counts, self.collection.statistics, self.collection.analysis.common_terms)
         self.asked = messages.AskedQuery("", filter=self.asked.filter, words=words)
         if not words:
