@@ -7,10 +7,12 @@ from typing import Any
 from rankwell.errors import FileFormatError
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.imports.complaint import complaint
+from rankwell.scoring.imports.import_choices import ImportChoices
 from rankwell.scoring.imports.lightgbm_model import (
     MISSING_NAN,
     MISSING_NONE,
     MISSING_ZERO,
+    NO_INFO,
     Header,
     Split,
     add_tree,
@@ -22,7 +24,7 @@ from rankwell.scoring.tree_builder import TreeBuilder
 _MISSING_TYPES = {"None": MISSING_NONE, "Zero": MISSING_ZERO, "NaN": MISSING_NAN}
 
 
-def read_lightgbm_json(content: dict[str, Any]) -> RankerDescription:
+def read_lightgbm_json(content: dict[str, Any], choices: ImportChoices) -> RankerDescription:
     """The model in `content`, the result of `dump_model`."""
     header = _header(content)
     check_header(header)
@@ -34,7 +36,7 @@ def read_lightgbm_json(content: dict[str, Any]) -> RankerDescription:
             raise
         except (KeyError, TypeError, ValueError, IndexError) as cause:
             raise FileFormatError(f"the LightGBM model's tree {number} is damaged ({complaint(cause)}).") from cause
-    return describe(header, builder)
+    return describe(header, builder, choices)
 
 
 def _header(content: dict[str, Any]) -> Header:
@@ -48,11 +50,20 @@ def _header(content: dict[str, Any]) -> Header:
             n_classes=int(content["num_class"]),
             trees_per_round=int(content["num_tree_per_iteration"]),
             average_output=bool(content.get("average_output", False)),
+            feature_infos=_feature_infos(content, names),
         )
     except FileFormatError:
         raise
     except (KeyError, TypeError, ValueError) as cause:
         raise FileFormatError(f"the LightGBM model's header is incomplete ({complaint(cause)}).") from cause
+
+
+def _feature_infos(content: dict[str, Any], names: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The dump has ranges and values by name, and leaves out features of which training saw one value only."""
+    infos = content.get("feature_infos")
+    if not isinstance(infos, dict):
+        return None
+    return tuple(str(infos.get(name, NO_INFO)) for name in names)
 
 
 def _add_tree(builder: TreeBuilder, root: dict[str, Any]) -> None:

@@ -15,10 +15,13 @@ import numpy as np
 from rankwell.errors import FileFormatError
 from rankwell.kernels.scoring.rules import IN_CATEGORIES, NEARLY_ZERO, VALUE, ZERO_IS_MISSING
 from rankwell.scoring.description import RankerDescription, default_feature_names
+from rankwell.scoring.imports.first_column import from_first_feature
+from rankwell.scoring.imports.import_choices import ImportChoices
 from rankwell.scoring.layers import Dense, Layer, Mean, Sum
 from rankwell.scoring.normaliser import Normaliser
 from rankwell.scoring.tree_builder import Tree, TreeBuilder, float32_not_above
 
+NO_INFO = "none"
 MISSING_NONE, MISSING_ZERO, MISSING_NAN = 0, 1, 2
 
 _IDENTITY = frozenset(
@@ -53,6 +56,7 @@ class Header:
     """The header of a LightGBM model.
 
     objective : its name and options, as written ("binary sigmoid:1"); empty for a custom objective
+    feature_infos : what training saw of each feature, `NO_INFO` if one value only; None if the file does not say it
     """
 
     objective: str
@@ -60,6 +64,7 @@ class Header:
     n_classes: int
     trees_per_round: int
     average_output: bool
+    feature_infos: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -115,16 +120,25 @@ def _decide_zeros(thresholds: np.ndarray) -> np.ndarray:
     return np.where((moved < 0) & (moved >= -NEARLY_ZERO), below_all_zeros, moved)
 
 
-def describe(header: Header, builder: TreeBuilder) -> RankerDescription:
+def describe(header: Header, builder: TreeBuilder, choices: ImportChoices) -> RankerDescription:
     """The description of the whole model."""
     trees = builder.build()
     is_forest = header.average_output and len(trees) > 0
-    return RankerDescription(
+    whole = RankerDescription(
         feature_names=_names(header.feature_names),
         normaliser=Normaliser("none"),
         inputs=(trees,),
         layers=(Mean() if is_forest else Sum(), *_output_layers(header.objective)),
     )
+    return from_first_feature(whole, choices, is_empty=_column_0_is_empty(header))
+
+
+def _column_0_is_empty(header: Header) -> bool | None:
+    """Whether training saw nothing in column 0; None if the model says it of no feature, as exported models do."""
+    infos = header.feature_infos
+    if infos is None or all(info == NO_INFO for info in infos):
+        return None
+    return infos[0] == NO_INFO
 
 
 def _names(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from rankwell.errors import FileFormatError
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.imports.complaint import complaint
+from rankwell.scoring.imports.import_choices import ImportChoices
 from rankwell.scoring.imports.lightgbm_model import Header, Split, add_tree, check_header, describe
 from rankwell.scoring.tree_builder import TreeBuilder
 
 _CATEGORICAL, _DEFAULT_LEFT, _LARGEST_DECISION = 1, 2, 127
 
 
-def read_lightgbm_text(text: str) -> RankerDescription:
+def read_lightgbm_text(text: str, choices: ImportChoices) -> RankerDescription:
     """The model in `text`, as LightGBM wrote it."""
     if "\nend of trees" not in text:
         raise FileFormatError("the LightGBM model was cut short: it has no line 'end of trees'.")
@@ -31,7 +32,7 @@ def read_lightgbm_text(text: str) -> RankerDescription:
             raise
         except (KeyError, ValueError, IndexError) as cause:
             raise FileFormatError(f"the LightGBM model's tree {number} is damaged ({complaint(cause)}).") from cause
-    return describe(header, builder)
+    return describe(header, builder, choices)
 
 
 def _blocks(text: str) -> Iterator[dict[str, str]]:
@@ -53,12 +54,14 @@ def _header(block: dict[str, str]) -> Header:
         names = tuple(block["feature_names"].split())
         if len(names) != n_features:
             raise FileFormatError(f"the LightGBM model has {n_features} features, but {len(names)} names.")
+        infos = block.get("feature_infos", "").split()
         return Header(
             objective=block.get("objective", ""),
             feature_names=names,
             n_classes=int(block["num_class"]),
             trees_per_round=int(block["num_tree_per_iteration"]),
             average_output="average_output" in block,
+            feature_infos=tuple(infos) if len(infos) == n_features else None,
         )
     except FileFormatError:
         raise

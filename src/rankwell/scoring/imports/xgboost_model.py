@@ -21,6 +21,8 @@ from rankwell.errors import FileFormatError, Parameter
 from rankwell.kernels.scoring.rules import IN_CATEGORIES
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.imports.complaint import complaint
+from rankwell.scoring.imports.first_column import from_first_feature
+from rankwell.scoring.imports.import_choices import ImportChoices
 from rankwell.scoring.imports.numbered_features import MOST_FEATURES
 from rankwell.scoring.layers import Dense, Layer, Sum
 from rankwell.scoring.normaliser import Normaliser
@@ -46,11 +48,8 @@ _SIGMOID = frozenset({"binary:logistic", "reg:logistic"})
 _EXPONENTIAL = frozenset({"count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft"})
 
 
-def read_xgboost(content: Mapping[str, Any], *, all_rounds: bool = False) -> RankerDescription:
-    """The model in `content`, XGBoost's schema as nested mappings and lists.
-
-    all_rounds : after early stopping, the rounds after the best one as well
-    """
+def read_xgboost(content: Mapping[str, Any], choices: ImportChoices) -> RankerDescription:
+    """The model in `content`, XGBoost's schema as nested mappings and lists."""
     try:
         learner = content["learner"]
         settings = learner["learner_model_param"]
@@ -58,7 +57,7 @@ def read_xgboost(content: Mapping[str, Any], *, all_rounds: bool = False) -> Ran
         booster = learner["gradient_booster"]
         trees, weights = _trees_and_weights(booster)
         round_size = _trees_in_a_round(booster)
-        if not all_rounds:
+        if not choices.all_rounds:
             trees = trees[: _best_rounds(learner, len(trees) // round_size) * round_size]
         builder = TreeBuilder()
         for number, tree in enumerate(trees):
@@ -75,12 +74,13 @@ def read_xgboost(content: Mapping[str, Any], *, all_rounds: bool = False) -> Ran
         raise
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as cause:
         raise FileFormatError(f"the XGBoost model is incomplete or damaged ({complaint(cause)}).") from cause
-    return RankerDescription(
+    whole = RankerDescription(
         feature_names=names or default_feature_names(n_features),
         normaliser=Normaliser("none"),
         inputs=(builder.build(round_size=round_size),),
         layers=layers,
     )
+    return from_first_feature(whole, choices, is_empty=None)
 
 
 def _check_one_output(settings: Mapping[str, Any]) -> None:
