@@ -25,7 +25,7 @@ _OBJECTIVES = {"identity": "regression", "sigmoid": "binary sigmoid:1", "exp": "
 # A set of categories is written as one bit for each number up to its largest.
 _LARGEST_CATEGORY = 2**20
 # The range of a feature, in the header: it has no effect on scores.
-_ANY_NUMBER = f"[{float32_text(np.finfo(np.float32).min)}:{float32_text(np.finfo(np.float32).max)}]"
+_ANY_NUMBER = f"[{float32_text(float(np.finfo(np.float32).min))}:{float32_text(float(np.finfo(np.float32).max))}]"
 
 
 def write_lightgbm(description: RankerDescription, first_index: int = 0) -> bytes:

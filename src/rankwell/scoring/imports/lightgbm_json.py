@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rankwell.errors import FileFormatError
@@ -18,6 +19,8 @@ from rankwell.scoring.imports.lightgbm_model import (
     add_tree,
     check_header,
     describe,
+    lists_of_categories,
+    values_of_categories,
 )
 from rankwell.scoring.tree_builder import TreeBuilder
 
@@ -28,10 +31,11 @@ def read_lightgbm_json(content: dict[str, Any], choices: ImportChoices) -> Ranke
     """The model in `content`, the result of `dump_model`."""
     header = _header(content)
     check_header(header)
+    values = values_of_categories(header)
     builder = TreeBuilder()
     for number, tree in enumerate(content["tree_info"]):
         try:
-            _add_tree(builder, tree["tree_structure"])
+            _add_tree(builder, tree["tree_structure"], values)
         except FileFormatError:
             raise
         except (KeyError, TypeError, ValueError, IndexError) as cause:
@@ -51,6 +55,7 @@ def _header(content: dict[str, Any]) -> Header:
             trees_per_round=int(content["num_tree_per_iteration"]),
             average_output=bool(content.get("average_output", False)),
             feature_infos=_feature_infos(content, names),
+            pandas_categories=lists_of_categories(content.get("pandas_categorical")),
         )
     except FileFormatError:
         raise
@@ -59,14 +64,19 @@ def _header(content: dict[str, Any]) -> Header:
 
 
 def _feature_infos(content: dict[str, Any], names: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The dump has ranges and values by name, and leaves out features of which training saw one value only."""
+    """As the text format has them. The dump has ranges and categories by name, and leaves out features without."""
     infos = content.get("feature_infos")
     if not isinstance(infos, dict):
         return None
-    return tuple(str(infos.get(name, NO_INFO)) for name in names)
+    return tuple(_info(infos[name]) if name in infos else NO_INFO for name in names)
 
 
-def _add_tree(builder: TreeBuilder, root: dict[str, Any]) -> None:
+def _info(info: dict[str, Any]) -> str:
+    categories = info["values"]
+    return ":".join(map(str, categories)) if categories else f"[{info['min_value']}:{info['max_value']}]"
+
+
+def _add_tree(builder: TreeBuilder, root: dict[str, Any], values: Mapping[int, Sequence[int]]) -> None:
     """Number nodes and leaves from the root down, level by level; no recursion, trees may be deep."""
     nodes: list[dict[str, Any]] = []
     leaf_values: list[float] = []
@@ -90,7 +100,7 @@ def _add_tree(builder: TreeBuilder, root: dict[str, Any]) -> None:
             siblings.append(number)
     splits = [_split(node, left, right) for node, (left, right) in zip(nodes, children, strict=True)]
     # A single leaf has no count, or 0.
-    add_tree(builder, splits, leaf_values, [1.0] if len(leaf_values) == 1 else leaf_counts)
+    add_tree(builder, splits, leaf_values, [1.0] if len(leaf_values) == 1 else leaf_counts, values)
 
 
 def _split(node: dict[str, Any], left: int, right: int) -> Split:
