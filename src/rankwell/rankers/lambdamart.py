@@ -36,7 +36,15 @@ from rankwell.rankers.own_loss import OwnLoss, check_signature, checked_loss
 from rankwell.rankers.stepwise import StepwiseRanker
 from rankwell.rankers.streaming import StreamedSizes
 from rankwell.rankers.tree_bins import TreeBins
-from rankwell.rankers.tree_data import GAINS, RELEVANCE_LOSSES, binned_slabs, check_pairs, document_weights, gains_of
+from rankwell.rankers.tree_data import (
+    GAINS,
+    RELEVANCE_LOSSES,
+    binned_slabs,
+    check_pairs,
+    check_single_precision,
+    document_weights,
+    gains_of,
+)
 from rankwell.rankers.tree_rounds import TreeRounds
 from rankwell.rankers.validation import Validation
 from rankwell.scoring.description import RankerDescription, Sum, TreeInputs
@@ -509,8 +517,9 @@ class LambdaMART(StepwiseRanker):
         seeds = [(self.random_state + number * _SEED_STEP) % (_LARGEST_SEED + 1) for number in range(self.n_seeds)]
         if callable(loss):
             return [replace(whole, sampling=self._sampling(seed)) for seed in seeds]
-        weights = document_weights(dataset)
+        weights = document_weights(dataset, agreement)
         gains = gains_of(dataset.labels, self.gain, agreement, from_lowest=loss in RELEVANCE_LOSSES)
+        check_single_precision(loss, gains, agreement)
         losses = [self._ranking_loss(loss, n_docs, seed) for seed in seeds]
         # They are the same for every seed.
         queries = judged_queries(losses[0], dataset.query_ptr, gains, weights)
