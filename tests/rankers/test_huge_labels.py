@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwell import DataError, LambdaMART, RankingDataset
+import rankwell
+from rankwell import DataError, LambdaMART, ParameterError, RankingDataset
 
 
 def judged(factor: float = 1.0, **more) -> RankingDataset:
@@ -67,3 +68,38 @@ def test_a_few_tiny_weights_are_only_tiny():
     data = judged()
     tiny = small().fit(judged(document_weights=weights)).predict(data)
     np.testing.assert_array_equal(tiny, small().fit(judged(document_weights=zeros)).predict(data))
+
+
+@pytest.mark.parametrize("rate", [1e38, 1e300])
+@pytest.mark.parametrize("loss", ["lambdarank", lambda labels, scores, query_ptr: (scores - labels, labels * 0 + 1)])
+def test_a_learning_rate_that_leaves_single_precision_is_refused(rate, loss):
+    with pytest.raises(ParameterError, match=r"learning_rate is too large .* leaves of round \d+, scores may leave"):
+        small(loss=loss, n_rounds=60, learning_rate=rate).fit(judged())
+
+
+def test_a_large_learning_rate_is_saved_and_read(tmp_path):
+    data = judged()
+    ranker = small(n_rounds=20, learning_rate=1e30).fit(data)
+    ranker.save(tmp_path / "large.rank")
+    np.testing.assert_array_equal(rankwell.load(tmp_path / "large.rank").predict(data), ranker.predict(data))
+
+
+def test_rounds_of_a_checkpoint_count(tmp_path):
+    """Scores that the checkpoint has are as far from 0 as those of a run that was not ended."""
+
+    class EndError(Exception):
+        pass
+
+    def end(step):
+        if step.number == 6:
+            raise EndError
+
+    loss = lambda labels, scores, query_ptr: (np.where(labels > 1, -1.0, 1.0), labels * 0 + 1)  # noqa: E731
+    ranker = small(loss=loss, n_rounds=40, learning_rate=2e37, checkpoint=str(tmp_path / "run"), checkpoint_every=1)
+    with pytest.raises(ParameterError, match=r"by the leaves of round (\d+)") as whole:
+        small(loss=loss, n_rounds=40, learning_rate=2e37).fit(judged())
+    with pytest.raises(EndError):
+        ranker.fit(judged(), callback=end)
+    with pytest.raises(ParameterError, match="by the leaves of round") as resumed:
+        ranker.fit(judged())
+    assert str(resumed.value) == str(whole.value)
