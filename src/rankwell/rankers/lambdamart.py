@@ -30,7 +30,8 @@ from rankwell.metrics.names import AnyMetric, parse_metric
 from rankwell.parameters import check_choice, check_number, check_whole_number
 from rankwell.rankers.base import WATCHED, TrainedModel, TrainingTask
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
-from rankwell.rankers.feature_choices import FeatureChoices, Features, check_features, feature_numbers
+from rankwell.rankers.earlier_trees import warn_of_broken_rules
+from rankwell.rankers.feature_choices import FeatureChoices, Features, check_features
 from rankwell.rankers.grown_trees import IMPORTANCES, GrownTrees
 from rankwell.rankers.own_loss import OwnLoss, check_signature, checked_loss
 from rankwell.rankers.stepwise import StepwiseRanker
@@ -113,9 +114,11 @@ class LambdaMART(StepwiseRanker):
         "leaf" cuts the leaf that gains most next. "symmetric" cuts all leaves of a level in the same way: such trees
         have at most 2^depth leaves and score faster. Their depth is `max_depth`, or what `n_leaves` allows; "auto" is
         then 64 leaves, or 16 for fewer than 50,000 documents.
-    increasing, decreasing : sequence, set or array of str or int
-        Features that the score must not fall, or not rise, with: by name, or by number from 0. Missing values are
-        outside of this order.
+    increasing : sequence, set or array of str or int
+        Features that the score must not fall with: by name, or by number from 0. Missing values are outside of this
+        order.
+    decreasing : sequence, set or array of str or int
+        Features that the score must not rise with, likewise.
     interaction_groups : sequence of such
         Groups of features that may interact. The features on a path from the root to a leaf are all in one of them, so
         that a feature in no group is not used. On the command line, groups are separated by commas, and their features
@@ -397,7 +400,8 @@ class LambdaMART(StepwiseRanker):
 
     def _train(self, task: TrainingTask) -> TrainedModel:
         if isinstance(task.init_model, LambdaMART):
-            self._warn_of_free_features(task.init_model, task.feature_names)
+            choices, names = self._feature_choices(task.feature_names), task.feature_names
+            warn_of_broken_rules(self, task.init_model, task.init_model.trees_, choices, names)
         return self.with_best_loss(task, lambda loss: self._train_with(loss, task))
 
     def with_best_loss(self, task: TrainingTask, train: Callable[[str | OwnLoss], TrainedModel]) -> TrainedModel:
@@ -539,20 +543,6 @@ class LambdaMART(StepwiseRanker):
         return Sampling(
             self._query_fraction(), self.document_fraction, self.feature_fraction, self.node_feature_fraction, seed
         )
-
-    def _warn_of_free_features(self, earlier: LambdaMART, names: tuple[str, ...]) -> None:
-        """Say which rising and falling features the trees of `earlier` may break."""
-        for parameter in ("increasing", "decreasing"):
-            ours, theirs = (feature_numbers(parameter, getattr(one, parameter), names) for one in (self, earlier))
-            free = [names[number] for number in ours if number not in theirs]
-            if free:
-                logger.warning(
-                    "%s holds for the new trees only: those of %s were grown without it for %s, so that the score may "
-                    "break it.",
-                    parameter,
-                    Parameter("init_model"),
-                    ", ".join(free),
-                )
 
     def _check_rounds(self, earlier: LambdaMART) -> None:
         if len(earlier.trees_) and earlier.trees_.round_size != self.n_seeds:
