@@ -32,6 +32,7 @@ from rankwell.rankers.base import WATCHED, TrainedModel, TrainingTask
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
 from rankwell.rankers.earlier_trees import warn_of_broken_rules
 from rankwell.rankers.feature_choices import FeatureChoices, Features, check_features
+from rankwell.rankers.foreign_values import check_named, value_hint
 from rankwell.rankers.grown_trees import IMPORTANCES, GrownTrees
 from rankwell.rankers.own_loss import OwnLoss, check_signature, checked_loss
 from rankwell.rankers.stepwise import StepwiseRanker
@@ -336,12 +337,12 @@ class LambdaMART(StepwiseRanker):
         if callable(self.loss):
             check_signature(self.loss)
         else:
-            check_choice("loss", self.loss, (*LOSSES, AUTOMATIC_LOSS))
+            check_named("loss", self.loss, (*LOSSES, AUTOMATIC_LOSS))
         self._check_seeds()
         self._check_growth()
-        check_choice("gain", self.gain, GAINS)
+        check_named("gain", self.gain, GAINS)
         check_choice("binning", self.binning, STRATEGIES)
-        check_choice("importance", self.importance, IMPORTANCES)
+        check_named("importance", self.importance, IMPORTANCES)
         super()._check_parameters()
 
     def _check_seeds(self) -> None:
@@ -365,7 +366,7 @@ class LambdaMART(StepwiseRanker):
     def _check_growth(self) -> None:
         for name in ("increasing", "decreasing", "categorical_features"):
             check_features(name, getattr(self, name))
-        check_choice("growth", self.growth, GROWTHS)
+        check_named("growth", self.growth, GROWTHS)
         if self.growth == "symmetric" and self.n_leaves == "auto" and 2**self.max_depth > MOST_LEAVES:
             raise ParameterError(
                 f"must be from 0 to {MOST_LEAVES.bit_length() - 1} with growth='symmetric', whose trees have "
@@ -651,7 +652,7 @@ class LambdaMART(StepwiseRanker):
 
     def importances(self, kind: Literal["gain", "split"] = "gain") -> np.ndarray:
         """How important each feature is: the sum of its cuts' gains, or their number; float64 (n_features,)."""
-        check_choice("kind", kind, IMPORTANCES)
+        check_choice("kind", kind, IMPORTANCES, value_hint("importance", kind, IMPORTANCES))
         return self.grown_trees().importance(kind, self._fitted_description().n_features)
 
     def staged_predict(self, X: Any, *, qid: Any = None, group: Any = None) -> Iterator[np.ndarray]:
