@@ -45,11 +45,13 @@ def check_number(
         )
 
 
-def check_choice(name: str, value: Any, allowed: Iterable[str]) -> None:
-    """Refuse a value that is not one of the names `allowed`."""
+def check_choice(name: str, value: Any, allowed: Iterable[str], hint: str = "") -> None:
+    """Refuse a value that is not one of the names `allowed`; `hint` is a sentence on what it is instead, or empty."""
     names = tuple(allowed)
     if not isinstance(value, str) or value not in names:
-        raise ParameterError(f"must be one of {', '.join(map(repr, names))}, got {value!r}.", parameter=name)
+        raise ParameterError(
+            f"must be one of {', '.join(map(repr, names))}, got {value!r}.{f' {hint}' if hint else ''}", parameter=name
+        )
 
 
 def check_truth(name: str, value: Any) -> None:

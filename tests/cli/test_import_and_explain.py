@@ -41,6 +41,48 @@ def test_a_model_that_does_not_say_how_many_features_there_are(rankwell: Command
         library.ImportedRanker.from_model("linear.txt").predict(rows)
 
 
+def _xgboost_trained_from_text() -> None:
+    """XGBoost has an empty column 0 before feature 1 of text."""
+    content = json.loads((GOLDEN / "xgboost.json").read_text())
+    content["learner"]["learner_model_param"]["num_feature"] = "5"
+    content["learner"]["feature_names"] = []
+    for tree in content["learner"]["gradient_booster"]["model"]["trees"]:
+        tree["split_indices"] = [index + 1 for index in tree["split_indices"]]
+    Path("text.json").write_text(json.dumps(content))
+
+
+def test_a_model_trained_from_text(rankwell: Command, files: Path) -> None:
+    _xgboost_trained_from_text()
+    expected = library.ImportedRanker.from_model(GOLDEN / "xgboost.json").predict(library.read("test.txt"))
+    outcome = rankwell("import", "text.json", "text.rank")
+    assert "no tree of this model tests column 0" in outcome.stderr
+    assert "import it with --first-index 1" in outcome.stderr
+    for command in (
+        ("predict", "text.rank", "test.txt", "--out", "off.txt"),
+        ("explain", "text.rank", "test.txt", "--row", "1"),
+    ):
+        off = rankwell(*command)
+        assert "warning: test.txt has 4 features, text.rank reads 5: the last 1 count as 0" in off.stderr
+        assert "read one column off and the scores are wrong: import it again with --first-index 1" in off.stderr
+    assert rankwell("import", "text.json", "text.rank", "--first-index", "1").stderr.count("column") == 0
+    outcome = rankwell("predict", "text.rank", "test.txt", "--out", "out.txt")
+    assert "count as 0" not in outcome.stderr
+    assert np.array_equal(np.loadtxt("out.txt"), expected)
+
+
+def test_a_first_index_that_a_model_does_not_have(rankwell: Command, files: Path) -> None:
+    Path("linear.txt").write_text("## Coordinate Ascent\n1:0.5 2:0.25\n")
+    refused = rankwell("import", "linear.txt", "linear.rank", "--first-index", "1")
+    assert refused.exit_code == 1
+    assert "this is a model of RankLib; only for models of LightGBM and XGBoost" in refused.stderr
+    assert "leave out --first-index." in refused.stderr
+    _xgboost_trained_from_text()
+    refused = rankwell("import", "text.json", "text.rank", "--first-index", "2")
+    assert "--first-index must be 0 or 1" in refused.stderr
+    refused = rankwell("export", "text.json", "--to", "c", "--out", "model.c", "--first-index", "1")
+    assert "--first-index is for lightgbm alone" in refused.stderr
+
+
 def test_rounds_after_the_best_one(rankwell: Command, files: Path) -> None:
     """The file of a training that early stopping ended has them: XGBoost's estimators leave them out."""
     content = json.loads((GOLDEN / "xgboost.json").read_text())

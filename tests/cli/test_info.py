@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from tests.cli.conftest import N_FEATURES, N_QUERIES, QUERY_SIZE, Command, make_part
 
-from rankwell.rankers.registry import RANKERS, load
+from rankwell.cli.setting_texts import setting_texts
+from rankwell.rankers.registry import RANKERS, load, ranker_class
 
 
 def test_a_data_file(rankwell: Command, files: Path) -> None:
@@ -120,3 +121,17 @@ def test_settings_that_a_ranker_inherits_are_explained(rankwell: Command) -> Non
     assert "dropout=0.0 float. The share of hidden units left out" in shown
     assert settings["checkpoint"]["values"] == "str"
     assert settings["checkpoint_every"]["values"] == "int"
+
+
+def test_settings_that_share_a_text_have_types_of_their_own() -> None:
+    lambdamart = setting_texts(ranker_class("lambdamart"))
+    for name in ("increasing", "decreasing", "categorical_features"):
+        assert lambdamart[name].kind == "sequence, set or array of str or int"
+    assert "must not fall with" in lambdamart["increasing"].meaning
+    assert "must not rise with" in lambdamart["decreasing"].meaning
+    assert (lambdamart["checkpoint"].kind, lambdamart["checkpoint_every"].kind) == ("str", "int")
+    # A type is one word, alternatives of it, or has a remark; a comma within one would look like two types.
+    for name in RANKERS:
+        for setting, text in setting_texts(ranker_class(name)).items():
+            assert text.kind not in ("sequence", "set or array of str or int"), (name, setting)
+            assert text.kind.count("(") == text.kind.count(")"), (name, setting)

@@ -105,3 +105,57 @@ def test_weights_are_those_of_the_trainer(rows):
     weighted = ranker.fit(read(rows)).predict(plain)
     np.testing.assert_array_equal(weighted, ranker.fit(plain.replace(document_weights=weights)).predict(plain))
     assert np.abs(weighted - ranker.fit(plain).predict(plain)).max() > 0.01
+
+
+CSV = "label,a,b\n0,0.5,2\n1,0,1\n2,3,0\n0,0,1\n"
+
+
+@pytest.mark.parametrize("name", ["rank.csv", "rank.csv.gz"])
+def test_csv_has_side_files_too(tmp_path, name):
+    content = CSV.encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    (tmp_path / "rank.csv.query").write_text("1\n3\n")
+    (tmp_path / "rank.csv.weight").write_text("1\n0.5\n2\n0\n")
+    for qid in ("qid", None):
+        data = read(tmp_path / name, qid=qid)
+        assert data.query_sizes.tolist() == [1, 3]
+        assert data.document_weights.tolist() == [1, 0.5, 2, 0]
+        assert data.feature_names == ("a", "b")
+        np.testing.assert_array_equal(data.labels, [0, 1, 2, 0])
+
+
+def test_a_csv_column_of_queries_counts(tmp_path):
+    path = tmp_path / "rank.csv"
+    path.write_text("label,qid,a\n0,x,1\n1,y,2\n")
+    (tmp_path / "rank.csv.query").write_text("2\n")
+    assert read(path).query_ids.tolist() == ["x", "y"]
+    with pytest.raises(DataError, match="has no column 'query'"):
+        read(path, qid="query")
+
+
+def test_csv_without_queries_anywhere_is_refused(tmp_path):
+    path = tmp_path / "rank.csv"
+    path.write_text(CSV)
+    (tmp_path / "rank.csv.weight").write_text("1\n" * 4)
+    with pytest.raises(DataError, match="has no column 'qid'"):
+        read(path)
+
+
+@pytest.mark.parametrize("name", ["rank.csv", "rank.train"])
+def test_side_files_that_are_not_read_are_told(tmp_path, caplog, name):
+    path = tmp_path / name
+    path.write_text("label,qid,a\n0,1,1\n1,1,2\n" if name == "rank.csv" else "0 qid:1 1:1\n1 qid:1 1:2\n")
+    read(path)
+    assert caplog.text == ""
+    (tmp_path / f"{name}.init").write_text("0\n0\n")
+    (tmp_path / f"{name}.position").write_text("1\n2\n")
+    read(path)
+    assert f"{name}.init is not read: LightGBM takes from it scores to start from; continue from" in caplog.text
+    assert f"{name}.position is not read: LightGBM takes from it positions of shown documents" in caplog.text
+
+
+def test_indices_from_0_stay_known(rows):
+    rows.write_text("0 0:0.5 3:2\n1 2:1\n2 1:3\n0 3:1\n")
+    (rows.parent / "rank.train.query").write_text("1\n3\n")
+    data = read(rows)
+    assert (data.first_index, data.query_sizes.tolist()) == (0, [1, 3])

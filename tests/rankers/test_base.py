@@ -210,6 +210,16 @@ def test_only_a_sum_of_rounds_has_first_rounds():
         ranker.predict(X, device="tpu")
 
 
+@pytest.mark.parametrize("wrong", [2.5, True, "3"])
+def test_first_rounds_are_a_whole_number(wrong):
+    X, y, qid = judged()
+    ranker = rankwell.LambdaMART(n_rounds=4).fit(X, y, qid=qid)
+    for score in (ranker.predict, ranker.contributions):
+        with pytest.raises(ParameterError, match=f"n_rounds must be a whole number, got {wrong!r}"):
+            score(X, n_rounds=wrong)
+    np.testing.assert_array_equal(ranker.predict(X, n_rounds=np.int64(4)), ranker.predict(X))
+
+
 def test_a_ranker_says_what_metadata_it_takes():
     ranker = LeastSquares()
     assert ranker.get_metadata_routing().fit.requests["qid"] is True

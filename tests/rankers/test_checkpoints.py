@@ -49,6 +49,14 @@ def test_another_runs_checkpoint_is_refused(path):
         Checkpoints(path, 1, "two").load()
 
 
+def test_a_checkpoint_of_more_steps_than_the_run_has_is_refused(path):
+    Checkpoints(path, 1, "run").save(6, {}, {})
+    assert Checkpoints(path, 1, "run").load(6).step == 6
+    with pytest.raises(ParameterError, match=r"is of step 6 .* has 5 steps\. Train for at least 6 steps .* or give"):
+        Checkpoints(path, 1, "run").load(5)
+    assert Checkpoints(path, 1, "run").load().step == 6
+
+
 def test_damaged_file_is_refused(path):
     Checkpoints(path, 1, "run").save(1, {"x": np.arange(100)}, {})
     with open(path, "r+b") as stream:

@@ -6,8 +6,13 @@ import re
 import pytest
 
 from rankwell import Cascade, LambdaMART, LambdaRank, LeastSquares, ListNet, ParameterError, RankBoost, RankSVM
+from rankwell.kernels.trees.losses import LOSSES
 from rankwell.rankers.foreign_parameters import _ABSENT, _ABSENT_OF_TREES, _SAME, hint
+from rankwell.rankers.foreign_values import VALUES_ELSEWHERE
+from rankwell.rankers.grown_trees import IMPORTANCES
+from rankwell.rankers.lambdamart import GROWTHS
 from rankwell.rankers.registry import RANKERS, ranker_class
+from rankwell.rankers.tree_data import GAINS
 from rankwell.rankers.tuning import tune
 
 
@@ -107,11 +112,112 @@ def test_a_hint_is_not_followed_by_all_names():
         ("predict", "num_iteration", "It is called n_rounds here"),
         ("predict", "iteration_range", "It is called n_rounds here"),
         ("predict", "raw_score", "Scores are always raw"),
+        ("fit", "feature_weights", "features have no weights"),
+        ("fit", "eval_X", "eval_set=(X, y)"),
+        ("fit", "eval_y", "eval_set=(X, y)"),
+        ("fit", "eval_init_score", "Scores begin at 0"),
+        ("fit", "base_margin_eval_set", "Scores begin at 0"),
+        ("fit", "query_id", "It is called qid here"),
+        ("predict", "start_iteration", "Scores begin with the first round"),
+        ("predict", "validate_features", "taken by name"),
+        ("predict", "pred_interactions", "contributions has those of features"),
+        ("predict", "strict_shape", "one number for each row"),
     ],
 )
 def test_methods_say_it_too(method, name, said):
     with pytest.raises(TypeError, match=re.escape(said)):
         getattr(LambdaMART(), method)([[1.0]], **{name: 1})
+
+
+@pytest.mark.parametrize(
+    ("ranker", "parameter", "value", "said"),
+    [
+        (LambdaMART, "loss", "rank_xendcg", "It is called 'xendcg' here."),
+        (LambdaMART, "loss", "rank:ndcg", "It is called 'lambdarank' here."),
+        (LambdaMART, "loss", "rank:pairwise", "It is called 'pairwise' here."),
+        (LambdaMART, "loss", "rank:map", "It is called 'map' here."),
+        (LambdaMART, "loss", "binary", "It does not compare the documents of a query"),
+        (LambdaMART, "growth", "lossguide", "It is called 'leaf' here."),
+        (LambdaMART, "growth", "SymmetricTree", "It is called 'symmetric' here."),
+        (LambdaMART, "growth", "depthwise", "max_depth limits both"),
+        (LambdaMART, "importance", "weight", "It is called 'split' here."),
+        (LambdaMART, "importance", "total_gain", "It is called 'gain' here."),
+        (LambdaMART, "gain", [0, 1, 3, 7], "pass the gain of each row as its label, with gain='linear'"),
+        (LambdaMART, "gain", True, "It is called 'exponential' here."),
+        (LambdaMART, "gain", False, "It is called 'linear' here."),
+        (LambdaRank, "loss", "rank:ndcg", "It is called 'lambdarank' here."),
+    ],
+)
+def test_values_have_names_elsewhere_too(ranker, parameter, value, said):
+    with pytest.raises(
+        ParameterError, match=rf"^{parameter} must be one of .* got {re.escape(repr(value))}\. "
+    ) as told:
+        ranker(**{parameter: value}).fit([[1.0], [2.0]], [0, 1], group=[2])
+    assert f"got {value!r}. " in str(told.value)
+    assert said in str(told.value)
+
+
+def test_a_value_that_a_ranker_does_not_take_under_any_name():
+    with pytest.raises(ParameterError, match=r"got 'rank:pairwise'\.$"):
+        LambdaRank(loss="rank:pairwise").fit([[1.0], [2.0]], [0, 1], group=[2])
+
+
+def test_every_value_suggested_exists():
+    taken = {"loss": LOSSES, "growth": GROWTHS, "importance": IMPORTANCES, "gain": GAINS}
+    for parameter, same in VALUES_ELSEWHERE.items():
+        assert set(same.values()) <= set(taken[parameter])
+
+
+def _is_explained(ranker, name):
+    """A name that the ranker has, or one of which it is said what it is here: never a guess by letters."""
+    known = list(ranker().get_params())
+    said = hint(name, known)
+    return name in known or (said != "" and "Did you mean" not in said)
+
+
+@pytest.mark.parametrize("ranker", [LambdaMART, RankBoost, LambdaRank, RankSVM])
+def test_every_parameter_of_lightgbm_is_explained(ranker):
+    lightgbm = pytest.importorskip("lightgbm")
+    aliases = lightgbm.basic._ConfigAliases._get_all_param_aliases()
+    names = {name for known, others in aliases.items() for name in (known, *others)}
+    names |= set(lightgbm.LGBMRanker().get_params())
+    assert len(names) > 250
+    assert [name for name in sorted(names) if not _is_explained(ranker, name)] == []
+
+
+def test_all_names_that_lightgbm_has_for_a_parameter_are_told_the_same():
+    lightgbm = pytest.importorskip("lightgbm")
+    known = list(LambdaMART().get_params())
+    for parameter, others in lightgbm.basic._ConfigAliases._get_all_param_aliases().items():
+        # CatBoost's name of the device is one of LightGBM's names of a command's task.
+        said = {hint(name, known) for name in (parameter, *others) if name not in (*known, "task_type")}
+        own = next((name for name in (parameter, *others) if name in known), None)
+        assert len(said) <= 1, (parameter, said)
+        # Where the name is the ranker's own, the others are told it; subsample and the like are others' as well.
+        if own is not None and said:
+            assert said == {f"It is called {own} here."}, parameter
+
+
+@pytest.mark.parametrize("ranker", [LambdaMART, RankBoost, LambdaRank, RankSVM])
+def test_every_parameter_of_xgboost_is_explained(ranker):
+    xgboost = pytest.importorskip("xgboost")
+    names = set(xgboost.XGBRanker().get_params())
+    assert len(names) > 30
+    assert [name for name in sorted(names) if not _is_explained(ranker, name)] == []
+
+
+@pytest.mark.parametrize("method", ["fit", "predict"])
+@pytest.mark.parametrize(("library", "name"), [("lightgbm", "LGBMRanker"), ("xgboost", "XGBRanker")])
+def test_every_argument_of_their_rankers_is_explained(library, name, method):
+    theirs = inspect.signature(getattr(getattr(pytest.importorskip(library), name), method)).parameters
+    ours = inspect.signature(getattr(LambdaMART, method)).parameters
+    foreign = [argument for argument in theirs if argument not in ours and argument != "kwargs"]
+    assert foreign
+    for argument in foreign:
+        with pytest.raises(TypeError) as told:
+            getattr(LambdaMART(), method)([[1.0]], **{argument: 1})
+        assert "Did you mean" not in str(told.value), argument
+        assert not re.search(r"\. It has \w+,", str(told.value)), argument
 
 
 def test_methods_keep_their_signatures():

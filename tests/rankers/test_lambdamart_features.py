@@ -11,9 +11,12 @@ from tests.rankers.test_lambdamart import ndcg, small
 import rankwell
 from rankwell import DataError, LambdaMART, ParameterError, RankingDataset
 from rankwell.cli.settings import parse_settings
+from rankwell.rankers.earlier_trees import features_outside_groups
+from rankwell.rankers.feature_choices import FeatureChoices
 from rankwell.scoring.explanation import explain_rows
 from rankwell.scoring.exports.lightgbm_text import write_lightgbm
 from rankwell.scoring.reference_scores import reference_scores
+from rankwell.scoring.tree_builder import Tree, TreeBuilder
 
 
 def noisy(n_queries=60, seed=0, missing=0.1) -> RankingDataset:
@@ -306,3 +309,36 @@ def test_rules_on_the_command_line():
 def test_other_names(name, said):
     with pytest.raises(ParameterError, match=said):
         LambdaMART(**{name: [1]})
+
+
+def test_groups_that_earlier_trees_break_are_told(caplog):
+    data = noisy(missing=0.0)
+    groups = [["age", "price"], ["wave"], ["noise"]]
+    free, grouped = small(n_rounds=3).fit(data), small(n_rounds=3, interaction_groups=groups).fit(data)
+    caplog.clear()
+    for kept in (groups, [["age", "price", "wave"], ["noise"]]):
+        small(n_rounds=1, interaction_groups=kept).fit(data, init_model=grouped)
+    small(n_rounds=1).fit(data, init_model=free)
+    assert caplog.text == ""
+    small(n_rounds=1, interaction_groups=groups).fit(data, init_model=free)
+    assert "interaction_groups holds for the new trees only: a tree of init_model has" in caplog.text
+    assert "on one path, which no group has" in caplog.text
+    caplog.clear()
+    small(n_rounds=1, interaction_groups=[["age"], ["price"], ["wave"], ["noise"]]).fit(data, init_model=grouped)
+    assert "a tree of init_model has age and price on one path" in caplog.text
+
+
+def test_paths_are_followed_to_their_ends():
+    """A node of the third level is in no group with the root, but with its parent."""
+    builder = TreeBuilder()
+    columns = [builder.column(feature) for feature in (0, 1, 2)]
+    builder.add(Tree(columns, np.zeros(3, np.float32), [True] * 3, [1, 2, -1], [-2, -3, -4], np.zeros(4)))
+    trees = builder.build()
+
+    def found(*groups):
+        return features_outside_groups(trees, FeatureChoices.from_parameters(tuple("abc"), None, None, groups, None))
+
+    assert found(("a", "b"), ("b", "c")) == (0, 1, 2)
+    assert found(("a", "b", "c")) == ()
+    assert found(("a", "c"), ("b",)) == (0, 1)
+    assert found() == ()

@@ -9,6 +9,7 @@ import rankwell
 from rankwell import LambdaMART, RankingDataset
 from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
 from rankwell.rankers import tree_rounds
+from rankwell.scoring.imports.import_choices import ImportChoices
 from rankwell.scoring.imports.reader import import_model
 
 N_ROUNDS = 30
@@ -88,7 +89,7 @@ def test_it_is_exported(to, growth, tmp_path):
     data = few_judged()
     ranker = small(growth=growth, n_leaves=4, **RANDOM["features by leaf"]).fit(data)
     rankwell.export(ranker, tmp_path / "model", to=to)
-    again = import_model(tmp_path / "model", n_features=5)
+    again = import_model(tmp_path / "model", ImportChoices(n_features=5))
     np.testing.assert_allclose(
         rankwell.scoring.scorer.score_description(again, data), ranker.predict(data), rtol=1e-5, atol=1e-6
     )

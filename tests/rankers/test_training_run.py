@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import rankwell
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, ParameterError
 from rankwell.rankers.checkpoints import Checkpoints
@@ -268,6 +269,26 @@ class TestCheckpoints:
             self.run_to_the_end(path, killed_at(5))
         with pytest.raises(ParameterError, match="belongs to another run"):
             make_run(Countdown([1]), 1, checkpoints=Checkpoints(path, 3, "other")).train()
+
+    @pytest.mark.parametrize(
+        ("ranker", "steps"),
+        [
+            (rankwell.LambdaMART(n_leaves=4, min_docs_leaf=2), "n_rounds"),
+            (rankwell.RankBoost(), "n_rounds"),
+            (rankwell.ListNet(random_state=1), "n_epochs"),
+        ],
+        ids=["lambdamart", "rankboost", "listnet"],
+    )
+    def test_a_shorter_run_does_not_take_a_longer_runs_checkpoint(self, tmp_path, ranker, steps):
+        data = rankwell.make_ranking(n_queries=8, n_docs=80, n_features=4, random_state=2)
+        path = tmp_path / "run"
+        shared = {"checkpoint": str(path), "checkpoint_every": 1}
+        with pytest.raises(KilledError):
+            ranker.set_params(**{steps: 9}, **shared).fit(data, callback=killed_at(7))
+        with pytest.raises(ParameterError, match=rf"{path} (is of step 6|belongs to another run)"):
+            ranker.set_params(**{steps: 4}).fit(data)
+        # What is refused is still there to go on with.
+        assert ranker.set_params(**{steps: 9}).fit(data).history_["seconds"][8:]
 
 
 class TestBatchSize:

@@ -74,6 +74,10 @@ def test_rounds_that_are_not_there_are_refused():
     for wrong in (0, 7):
         with pytest.raises(ParameterError, match=f"between 1 and the model's 6, got {wrong}"):
             plan.first_rounds(wrong)
+    for wrong in (2.5, 3.0, True, "3"):
+        with pytest.raises(ParameterError, match=rf"n_rounds must be a whole number, got {wrong!r}"):
+            plan.first_rounds(wrong)
+    assert plan.first_rounds(np.int64(3)).inputs[0].arrays.n_trees == 3
     with pytest.raises(ParameterError, match="only a sum of trees has scores after some of its rounds"):
         make_plan(describe(3, [LinearInputs.identity(3)], [Sum()])).first_rounds(1)
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ from tests.scoring.ranker_files import envelope_of, forge
 import rankwell
 from rankwell import FileFormatError, LeastSquares
 from rankwell.scoring import ranker_file
-from rankwell.scoring.ranker_file import is_ranker_file, read_ranker_file
+from rankwell.scoring.layers import Dense
+from rankwell.scoring.ranker_file import is_ranker_file, read_ranker_file, write_ranker_file
 
 
 def trained():
@@ -183,3 +185,12 @@ def test_missing_file_and_folder(tmp_path):
         rankwell.load(tmp_path / "nothing.rank")
     with pytest.raises(FileFormatError, match="not a ranker file"):
         rankwell.load(tmp_path)
+
+
+def test_what_could_not_be_read_again_is_not_written(saved):
+    content, before = read_ranker_file(saved), saved.read_bytes()
+    layer = Dense(np.full((1, content.description.n_inputs), np.nan), np.zeros(1))
+    broken = replace(content, description=replace(content.description, layers=(layer,)))
+    with pytest.raises(FileFormatError, match=f"{saved} is not written, because it could not be read again: .*finite"):
+        write_ranker_file(saved, broken)
+    assert saved.read_bytes() == before

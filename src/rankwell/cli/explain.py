@@ -11,7 +11,7 @@ import typer
 
 from rankwell.cli.console import print_json, show, show_log
 from rankwell.cli.figures import jsonable, make_table
-from rankwell.cli.inputs import Reading, load_ranker, read_data
+from rankwell.cli.inputs import Reading, load_ranker, read_data, widened_for
 from rankwell.cli.options import JsonOption, LabelOption, QidOption, QuietOption
 from rankwell.cli.own_options import OwnOption, QueryVectorsOption, given_own
 from rankwell.errors import ParameterError
@@ -83,7 +83,7 @@ def explain_scores(
         if document is not None or candidates is not None or own or query_vectors:
             raise ParameterError(f"--document, --candidates, --own and --query-vectors need an index, {data} is none.")
         explained = _explain_data(
-            model, read_data(data, Reading(label=label, qid=qid), quiet=quiet), row, query, n_rounds
+            model, data, read_data(data, Reading(label=label, qid=qid), quiet=quiet), row, query, n_rounds
         )
     if as_json:
         print_json([jsonable({**item.place, **dataclasses.asdict(item.explanation)}) for item in explained])
@@ -127,7 +127,7 @@ def _explain_search(
 
 
 def _explain_data(
-    model: Path, data: RankingDataset, row: int | None, query: str | None, n_rounds: int | None
+    model: Path, path: Path, data: RankingDataset, row: int | None, query: str | None, n_rounds: int | None
 ) -> list[_Explained]:
     import numpy as np
 
@@ -135,7 +135,7 @@ def _explain_data(
     from rankwell.scoring.explanation import explain_rows
 
     ranker = load_ranker(model)
-    dataset = in_order_of(ranker.description_, data.widened(ranker.n_features_in_), str(model))
+    dataset = in_order_of(ranker.description_, widened_for(model, ranker, path, data), str(model))
     order = np.arange(dataset.n_docs) if dataset.doc_idx is None else dataset.doc_idx
     rows = _rows(dataset, row, query)
     parts = explain_rows(ranker.description_, dataset, rows, n_rounds=n_rounds)

@@ -56,6 +56,16 @@ def export_model(
             show_default=False,
         ),
     ] = None,
+    first_index: Annotated[
+        int | None,
+        typer.Option(
+            "--first-index",
+            metavar="0|1",
+            help="For lightgbm: the model's column that is the first feature; 1 if LightGBM itself reads the text, "
+            "whose features are numbered from 1.",
+            show_default=False,
+        ),
+    ] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Write a ranker in another program's format; it scores the same there.
@@ -78,7 +88,9 @@ def export_model(
     check_readable(model)
     description = read_model(model)
     expressions = _expressions(feature or (), description.feature_names)
-    content = export(description, to=to, name=name, ranking_pass=ranking_pass, features=expressions)
+    content = export(
+        description, to=to, name=name, ranking_pass=ranking_pass, features=expressions, first_index=first_index
+    )
     write_output(out, content)
     if str(out) != "-":
         say(f"{model} written as {to} to {out} ({len(content):,} bytes)", quiet=quiet)

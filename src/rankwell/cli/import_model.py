@@ -41,6 +41,16 @@ def import_model(
             help="Of a model of XGBoost that early stopping ended, the rounds after the best one as well.",
         ),
     ] = False,
+    first_index: Annotated[
+        int | None,
+        typer.Option(
+            "--first-index",
+            metavar="0|1",
+            help="The column of a model of LightGBM or XGBoost that is the first feature: 1 if it was trained from "
+            "text that numbers features from 1, 0 if it was trained on arrays.",
+            show_default=False,
+        ),
+    ] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Turn a model of another library into a ranker file that scores the same.
@@ -48,6 +58,8 @@ def import_model(
     Example: rankwell import model.txt model.rank
 
     Example: rankwell import model.txt model.rank --features train.txt
+
+    Example: rankwell import model.txt model.rank --first-index 1
     """
     from rankwell.rankers.imported import ImportedRanker
     from rankwell.scoring.imports.reader import model_format
@@ -56,10 +68,12 @@ def import_model(
     check_output(out, option="OUT", inputs=[source])
     check_readable(source)
     if features is None:
-        ranker = ImportedRanker.from_model(source, all_rounds=all_rounds)
+        ranker = ImportedRanker.from_model(source, all_rounds=all_rounds, first_index=first_index)
     else:
         names, n_features = _features_of(features, source)
-        ranker = ImportedRanker.from_model(source, feature_names=names, n_features=n_features, all_rounds=all_rounds)
+        ranker = ImportedRanker.from_model(
+            source, feature_names=names, n_features=n_features, all_rounds=all_rounds, first_index=first_index
+        )
     ranker.save(out)
     description = ranker.description_
     kinds = " and ".join(dict.fromkeys(f"{group.kind} inputs" for group in description.inputs)).replace(

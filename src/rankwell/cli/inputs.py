@@ -73,12 +73,7 @@ def score(
     """The scores of `ranker` (from the file `model`) for `dataset` (from `data`), in the order of the data's rows."""
     from rankwell.rankers.imported import ImportedRanker
 
-    wide = dataset.widened(ranker.n_features_in_)
-    if wide.n_features > dataset.n_features:
-        say(
-            f"note: {data} has {dataset.n_features} features, {model} reads {wide.n_features}: "
-            f"the last {wide.n_features - dataset.n_features} count as 0"
-        )
+    wide = widened_for(model, ranker, data, dataset)
     if wide.n_features != ranker.n_features_in_:
         remedy = "Use data with the features that the ranker was trained on."
         if isinstance(ranker, ImportedRanker):
@@ -89,6 +84,27 @@ def score(
         )
     with progress_bar(f"scoring {data} with {model}", quiet=quiet):
         return ranker.predict(wide, n_rounds=n_rounds, device=device)
+
+
+def widened_for(model: Path, ranker: Ranker, data: Path, dataset: RankingDataset) -> RankingDataset:
+    """The dataset with its absent last features as 0, and a note that says so."""
+    from rankwell.rankers.imported import ImportedRanker
+    from rankwell.scoring.imports.first_column import may_be_one_off
+
+    wide = dataset.widened(ranker.n_features_in_)
+    absent = wide.n_features - dataset.n_features
+    if not absent:
+        return wide
+    filled = f"{data} has {dataset.n_features} features, {model} reads {wide.n_features}: the last {absent} count as 0"
+    if isinstance(ranker, ImportedRanker) and dataset.first_index == 1 and may_be_one_off(ranker.description_):
+        say(
+            f"warning: {filled}. {model} does not read the first feature: if LightGBM or XGBoost trained it from text "
+            "that numbers features from 1, features are read one column off and the scores are wrong: import it again "
+            "with --first-index 1"
+        )
+    else:
+        say(f"note: {filled}")
+    return wide
 
 
 def load_ranker(path: Path) -> Ranker:

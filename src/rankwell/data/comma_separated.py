@@ -41,12 +41,19 @@ def read_csv(
     *,
     label: str = "label",
     qid: str | None = "qid",
+    qid_may_lack: bool = False,
     comments: bool = True,
     on_bad_line: str = "error",
     storage: RowStorage | None = None,
 ) -> RankingDataset:
-    """Read CSV; see `rankwell.read` for the parameters. storage : an empty one, where rows go; by default in memory"""
+    """Read CSV; see `rankwell.read` for the parameters.
+
+    qid_may_lack : whether all rows are one query if there is no column `qid`
+    storage : an empty one, where rows go; by default in memory
+    """
     storage = RowStorage() if storage is None else storage
+    if qid_may_lack and qid not in _header(stream):
+        qid = None
     return _CsvReader(stream, label, qid, comments, on_bad_line == "skip", storage).read()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rankwell.data.candidates import Candidates
-from rankwell.data.frames import columns_of_frame, is_frame, split_frame
+from rankwell.data.frames import category_columns, column_names, columns_of_frame, is_frame, split_frame
 from rankwell.data.grouping import group_by_qid, group_by_sizes
 from rankwell.data.validation import (
     as_comments,
@@ -68,6 +68,8 @@ class RankingDataset:
         How the rows were chosen, if they were extracted from an index. A subset does not keep it.
     first_index : int
         The index of the first feature in the text that was read: 0 or 1.
+    category_columns : tuple of str
+        The features that a pandas frame declared to be categories. A subset does not keep it.
     memory_limit : int or None
         The bytes of memory that training may use, if the features are on disk.
 
@@ -83,6 +85,7 @@ class RankingDataset:
     """
 
     first_index: int = 1
+    category_columns: tuple[str, ...] = ()
     memory_limit: int | None = None
     skipped_lines: int = 0
     candidates: Candidates | None = None
@@ -100,6 +103,7 @@ class RankingDataset:
         feature_names: Sequence[str] | None = None,
     ) -> None:
         if is_frame(X):
+            self.category_columns = category_columns(X, column_names(X))
             X, names_of_frame = columns_of_frame(X)
             feature_names = names_of_frame if feature_names is None else feature_names
         features = as_features(X)
@@ -151,9 +155,11 @@ class RankingDataset:
             The feature columns; by default every other column.
         """
         parts = split_frame(frame, label=label, qid=qid, features=features, comment=comment)
-        return cls(
+        dataset = cls(
             parts.features, parts.labels, qid=parts.qid, comments=parts.comments, feature_names=parts.feature_names
         )
+        dataset.category_columns = category_columns(frame, parts.feature_names)
+        return dataset
 
     @property
     def n_docs(self) -> int:

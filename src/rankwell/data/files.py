@@ -86,9 +86,10 @@ def read(
 
     Notes
     -----
-    LightGBM's side files: if text has no ``qid`` and there is a file of the same name with ``.query`` after it, that
-    file's lines are the numbers of rows of the queries; if there is one with ``.weight`` after it, its lines are the
-    weights of the rows (``dataset.document_weights``), with ``qid`` too.
+    LightGBM's side files, of text and CSV: if the data has no ``qid`` and there is a file of the same name with
+    ``.query`` after it, that file's lines are the numbers of rows of the queries; if there is one with ``.weight``
+    after it, its lines are the weights of the rows (``dataset.document_weights``), with ``qid`` too. Of files with
+    ``.init`` and ``.position`` a warning says that they are not read.
 
     Text. Every row is ``label qid:ID index:value ... # comment``; see `rankwell.kernels.letor_text.reference` for the
     exact format. A comment in the first line may name the features (`rankwell.data.letor_header`). Rows without ``qid``
@@ -106,13 +107,14 @@ def read(
     """
     if on_bad_line not in ("error", "skip"):
         raise ParameterError(f"must be 'error' or 'skip', got {on_bad_line!r}.", parameter="on_bad_line")
+    from rankwell.data.side_file import has_queries_beside, with_side_files
+
     limit = None if memory is None else as_bytes("memory", memory)
     storage, comments = _disk_storage(scratch) if limit else None, comments and not limit
     with ByteStream(os.fspath(path)) as stream:
         chosen = _check_format(format) or format_of(stream)
         if chosen == "letor":
             from rankwell.data.letor import read_letor
-            from rankwell.data.side_file import with_side_files
 
             dataset = read_letor(
                 stream,
@@ -123,15 +125,22 @@ def read(
                 progress=progress,
                 storage=storage,
             )
-            dataset = with_side_files(dataset, os.fspath(path))
+            dataset = with_side_files(dataset, stream.path)
             dataset.memory_limit = limit
             return dataset
         if chosen == "csv":
             from rankwell.data.comma_separated import read_csv
 
             dataset = read_csv(
-                stream, label=label, qid=qid, comments=comments, on_bad_line=on_bad_line, storage=storage
+                stream,
+                label=label,
+                qid=qid,
+                qid_may_lack=qid == "qid" and has_queries_beside(stream.path),
+                comments=comments,
+                on_bad_line=on_bad_line,
+                storage=storage,
             )
+            dataset = with_side_files(dataset, stream.path)
         else:
             dataset = _read_columnar(chosen, stream, mmap, label=label, qid=qid, comments=comments, storage=storage)
     if n_features is not None and dataset.n_features != n_features:

@@ -54,6 +54,13 @@ def columns_of_frame(frame: Any, names: Sequence[str] | None = None) -> tuple[np
     return features, chosen
 
 
+def category_columns(frame: Any, names: Sequence[str]) -> tuple[str, ...]:
+    """Which of these columns of a pandas frame are declared to be categories."""
+    if _library(frame) != "pandas":
+        return ()
+    return tuple(name for name in names if _type_name(_series(frame, _place_of(frame, name))) == "category")
+
+
 def split_frame(
     frame: Any, *, label: str, qid: str, features: Sequence[str] | None, comment: str | None = None
 ) -> FrameParts:

@@ -1,6 +1,7 @@
 """LightGBM's side files, beside `rank.train`: numbers, one per line.
 
-`rank.train.query` has the number of rows of each query, `rank.train.weight` the weight of each row.
+`rank.train.query` has the number of rows of each query, `rank.train.weight` the weight of each row. Two others that
+LightGBM reads, `rank.train.init` and `rank.train.position`, are not read here.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ from rankwell.streams.decompression import CODECS
 logger = logging.getLogger(__name__)
 
 QUERY, WEIGHT = ".query", ".weight"
+# What LightGBM would read there, and what there is instead.
+_NOT_READ = {
+    ".init": "scores to start from; continue from a model with init_model, or subtract them in a loss of your own",
+    ".position": "positions of shown documents; judgments without their bias come from clicks (rankwell clicks)",
+}
 _SHOWN = 40
 
 
@@ -27,7 +33,16 @@ def with_side_files(dataset: RankingDataset, path: str) -> RankingDataset:
 
     Queries are those of the data if it has any.
     """
+    for suffix, meaning in _NOT_READ.items():
+        side = _side_file_of(path, suffix)
+        if side is not None:
+            logger.warning("%s is not read: LightGBM takes from it %s.", side, meaning)
     return _with_weights(_with_queries(dataset, path), path)
+
+
+def has_queries_beside(path: str) -> bool:
+    """Whether a side file says which rows are a query."""
+    return _side_file_of(path, QUERY) is not None
 
 
 def has_side_file(path: str) -> bool:
@@ -52,7 +67,8 @@ def _with_queries(dataset: RankingDataset, path: str) -> RankingDataset:
         comments=dataset.comments,
         feature_names=dataset.feature_names,
     )
-    grouped.skipped_lines = dataset.skipped_lines
+    grouped.skipped_lines, grouped.first_index = dataset.skipped_lines, dataset.first_index
+    grouped.candidates = dataset.candidates
     return grouped
 
 

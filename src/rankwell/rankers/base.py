@@ -18,7 +18,14 @@ from rankwell.rankers.estimator import Estimator, not_fitted_error
 from rankwell.rankers.feature_columns import in_order_of
 from rankwell.rankers.learnable import check_learnable, warn_of_empty_features
 from rankwell.rankers.streaming import StreamedSizes, check_streaming
-from rankwell.rankers.training_data import as_dataset, evaluation_sets, lacks_queries, stacked, weighted
+from rankwell.rankers.training_data import (
+    as_dataset,
+    evaluation_sets,
+    lacks_queries,
+    stacked,
+    warn_of_categories,
+    weighted,
+)
 from rankwell.scoring.contributions import feature_contributions
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.importance import feature_importances
@@ -192,6 +199,7 @@ class Ranker(Estimator):
         if without_queries:
             logger.warning("without qid or group all %d rows are one query: pass one of them.", train.n_docs)
         task = self._training_task(train, (eval_set, eval_qid, eval_group), callback, init_model)
+        warn_of_categories(task.train, type(self).__name__, self.get_params(deep=False))
         check_learnable(task.train, missing_is_zero=self.missing_is_zero)
         self._keep(self._train(task))
         self._trained_without_queries = without_queries

@@ -90,8 +90,11 @@ class Checkpoints:
         replace_file(self._path, save(content, metadata=metadata))
         self._last_step = step
 
-    def load(self) -> Checkpoint | None:
-        """The checkpoint that an earlier attempt at this run left, or None if there is none."""
+    def load(self, most_steps: int = _NEVER) -> Checkpoint | None:
+        """The checkpoint that an earlier attempt at this run left, or None if there is none.
+
+        most_steps : of this run; what a checkpoint of more steps holds cannot be brought back to fewer
+        """
         if self._path is None or not self._path.exists():
             return None
         metadata, arrays = _read(self._path)
@@ -105,6 +108,12 @@ class Checkpoints:
             checkpoint = Checkpoint(int(metadata["step"]), arrays, history)
         except (LookupError, TypeError, ValueError) as cause:
             raise FileFormatError(f"{self._path} is a damaged checkpoint ({cause!r}). {_REMEDY}") from cause
+        if checkpoint.step > most_steps:
+            raise ParameterError(
+                f"the checkpoint {self._path} is of step {checkpoint.step} of a longer training; this one has "
+                f"{most_steps} steps. Train for at least {checkpoint.step} steps to go on with it, delete it to start "
+                "anew, or give this run its own checkpoint file."
+            )
         self._last_step = checkpoint.step
         return checkpoint
 

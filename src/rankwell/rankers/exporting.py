@@ -21,6 +21,7 @@ def export(
     name: str = "rankwell",
     ranking_pass: str | None = None,
     features: Mapping[str, str] | None = None,
+    first_index: int | None = None,
 ) -> bytes:
     """A ranker as another program's model: the same scores there.
 
@@ -40,6 +41,9 @@ def export(
         Which pass of a ranker that ranks in two.
     features : mapping of str to str, optional
         For Vespa: expressions for features, by name.
+    first_index : 0 or 1, optional
+        For LightGBM: the model's column that is the first feature. LightGBM puts feature 1 of text that it reads itself
+        into column 1; for arrays, and by default, it is 0.
 
     Returns
     -------
@@ -54,7 +58,7 @@ def export(
     >>> rankwell.export(ranker, to="ranklib").startswith(b"## RankBoost")
     True
     """
-    names = ExportNames(name, dict(features or {}))
+    names = ExportNames(name, dict(features or {}), first_index)
     content = export_description(_description_of(ranker), to, names, ranking_pass=ranking_pass)
     if path is not None:
         replace_file(Path(path), content)

@@ -66,9 +66,13 @@ def _difference(wanted: tuple[str, ...], dataset: RankingDataset) -> str:
         if n_features > len(wanted):
             return (
                 "Pass the columns that it was trained on; a model of RankLib or svm_rank that does not read the last "
-                f"ones is imported with n_features={n_features}."
+                f"ones is imported with n_features={n_features}, and one of LightGBM or XGBoost that was trained on "
+                "arrays with first_index=0."
             )
-        return "Absent last columns of a text file can be filled with read(path, n_features=...)."
+        return (
+            "Absent last columns of a text file can be filled with read(path, n_features=...). A model of LightGBM or "
+            "XGBoost that was trained from text which numbers features from 1 is imported with first_index=1."
+        )
     absent, unknown = [name for name in wanted if name not in names], [name for name in names if name not in wanted]
     parts = [f"{what}: {_listed(some)}." for what, some in (("Absent", absent), ("Not known", unknown)) if some]
     return " ".join(parts)

@@ -10,7 +10,8 @@ from typing import Any, Self
 from rankwell.errors import ParameterError
 from rankwell.rankers.base import Ranker, TrainedModel, TrainingTask
 from rankwell.scoring.description import RankerDescription, check_description, default_feature_names
-from rankwell.scoring.imports.booster_object import model_bytes, predicts_with_all_rounds
+from rankwell.scoring.imports.booster_object import model_bytes, predicts_with_all_rounds, was_trained_on_arrays
+from rankwell.scoring.imports.import_choices import ImportChoices
 from rankwell.scoring.imports.reader import import_model, parse_model
 
 
@@ -47,6 +48,7 @@ class ImportedRanker(Ranker):
         feature_names: Sequence[str] | None = None,
         n_features: int | None = None,
         all_rounds: bool = False,
+        first_index: int | None = None,
     ) -> Self:
         """The ranker that scores as `model` does in its own library.
 
@@ -65,15 +67,26 @@ class ImportedRanker(Ranker):
             Of a model of XGBoost that early stopping ended, import all rounds, as `Booster.predict` scores. Without it,
             a file or an `XGBRanker` is imported up to its best round, as `XGBRanker.predict` scores; a `Booster` has
             all rounds either way.
+        first_index : 0 or 1, optional
+            The column of a model of LightGBM or XGBoost that is the first feature. They count columns from 0 and put
+            feature 1 of LETOR / SVMlight text into column 1: a model that was trained from such a file needs 1, which
+            leaves out the empty column 0; one that was trained on an array needs 0. Without it, a file of LightGBM
+            whose column 0 was empty in training is taken for one that was trained from text, unless `n_features` or
+            `feature_names` say otherwise, with a warning; so is every model with one column more than they say, if
+            no tree tests column 0. Objects keep all columns.
         """
         if n_features is None and feature_names is not None:
             n_features = len(feature_names)
         if isinstance(model, str | os.PathLike):
             source = os.path.basename(os.fspath(model))
-            description = import_model(model, n_features=n_features, all_rounds=all_rounds)
+            description = import_model(model, ImportChoices(n_features, all_rounds, first_index))
         else:
             source = type(model).__name__
-            description = parse_model(model_bytes(model), all_rounds=all_rounds or predicts_with_all_rounds(model))
+            if first_index is None and was_trained_on_arrays(model):
+                first_index = 0
+            all_rounds = all_rounds or predicts_with_all_rounds(model)
+            choices = ImportChoices(n_features, all_rounds, first_index, is_object=True)
+            description = parse_model(model_bytes(model), choices)
             # An object may have been read from a file that anyone wrote.
             check_description(description)
         if feature_names is not None:

@@ -30,13 +30,23 @@ from rankwell.metrics.names import AnyMetric, parse_metric
 from rankwell.parameters import check_choice, check_number, check_whole_number
 from rankwell.rankers.base import WATCHED, TrainedModel, TrainingTask
 from rankwell.rankers.checkpoints import Checkpoints, run_fingerprint
-from rankwell.rankers.feature_choices import FeatureChoices, Features, check_features, feature_numbers
+from rankwell.rankers.earlier_trees import warn_of_broken_rules
+from rankwell.rankers.feature_choices import FeatureChoices, Features, check_features
+from rankwell.rankers.foreign_values import check_named, value_hint
 from rankwell.rankers.grown_trees import IMPORTANCES, GrownTrees
 from rankwell.rankers.own_loss import OwnLoss, check_signature, checked_loss
 from rankwell.rankers.stepwise import StepwiseRanker
 from rankwell.rankers.streaming import StreamedSizes
 from rankwell.rankers.tree_bins import TreeBins
-from rankwell.rankers.tree_data import GAINS, RELEVANCE_LOSSES, binned_slabs, check_pairs, document_weights, gains_of
+from rankwell.rankers.tree_data import (
+    GAINS,
+    RELEVANCE_LOSSES,
+    binned_slabs,
+    check_pairs,
+    check_single_precision,
+    document_weights,
+    gains_of,
+)
 from rankwell.rankers.tree_rounds import TreeRounds
 from rankwell.rankers.validation import Validation
 from rankwell.scoring.description import RankerDescription, Sum, TreeInputs
@@ -105,9 +115,11 @@ class LambdaMART(StepwiseRanker):
         "leaf" cuts the leaf that gains most next. "symmetric" cuts all leaves of a level in the same way: such trees
         have at most 2^depth leaves and score faster. Their depth is `max_depth`, or what `n_leaves` allows; "auto" is
         then 64 leaves, or 16 for fewer than 50,000 documents.
-    increasing, decreasing : sequence, set or array of str or int
-        Features that the score must not fall, or not rise, with: by name, or by number from 0. Missing values are
-        outside of this order.
+    increasing : sequence, set or array of str or int
+        Features that the score must not fall with: by name, or by number from 0. Missing values are outside of this
+        order.
+    decreasing : sequence, set or array of str or int
+        Features that the score must not rise with, likewise.
     interaction_groups : sequence of such
         Groups of features that may interact. The features on a path from the root to a leaf are all in one of them, so
         that a feature in no group is not used. On the command line, groups are separated by commas, and their features
@@ -325,12 +337,12 @@ class LambdaMART(StepwiseRanker):
         if callable(self.loss):
             check_signature(self.loss)
         else:
-            check_choice("loss", self.loss, (*LOSSES, AUTOMATIC_LOSS))
+            check_named("loss", self.loss, (*LOSSES, AUTOMATIC_LOSS))
         self._check_seeds()
         self._check_growth()
-        check_choice("gain", self.gain, GAINS)
+        check_named("gain", self.gain, GAINS)
         check_choice("binning", self.binning, STRATEGIES)
-        check_choice("importance", self.importance, IMPORTANCES)
+        check_named("importance", self.importance, IMPORTANCES)
         super()._check_parameters()
 
     def _check_seeds(self) -> None:
@@ -354,7 +366,7 @@ class LambdaMART(StepwiseRanker):
     def _check_growth(self) -> None:
         for name in ("increasing", "decreasing", "categorical_features"):
             check_features(name, getattr(self, name))
-        check_choice("growth", self.growth, GROWTHS)
+        check_named("growth", self.growth, GROWTHS)
         if self.growth == "symmetric" and self.n_leaves == "auto" and 2**self.max_depth > MOST_LEAVES:
             raise ParameterError(
                 f"must be from 0 to {MOST_LEAVES.bit_length() - 1} with growth='symmetric', whose trees have "
@@ -389,7 +401,8 @@ class LambdaMART(StepwiseRanker):
 
     def _train(self, task: TrainingTask) -> TrainedModel:
         if isinstance(task.init_model, LambdaMART):
-            self._warn_of_free_features(task.init_model, task.feature_names)
+            choices, names = self._feature_choices(task.feature_names), task.feature_names
+            warn_of_broken_rules(self, task.init_model, task.init_model.trees_, choices, names)
         return self.with_best_loss(task, lambda loss: self._train_with(loss, task))
 
     def with_best_loss(self, task: TrainingTask, train: Callable[[str | OwnLoss], TrainedModel]) -> TrainedModel:
@@ -509,8 +522,9 @@ class LambdaMART(StepwiseRanker):
         seeds = [(self.random_state + number * _SEED_STEP) % (_LARGEST_SEED + 1) for number in range(self.n_seeds)]
         if callable(loss):
             return [replace(whole, sampling=self._sampling(seed)) for seed in seeds]
-        weights = document_weights(dataset)
+        weights = document_weights(dataset, agreement)
         gains = gains_of(dataset.labels, self.gain, agreement, from_lowest=loss in RELEVANCE_LOSSES)
+        check_single_precision(loss, gains, agreement)
         losses = [self._ranking_loss(loss, n_docs, seed) for seed in seeds]
         # They are the same for every seed.
         queries = judged_queries(losses[0], dataset.query_ptr, gains, weights)
@@ -530,20 +544,6 @@ class LambdaMART(StepwiseRanker):
         return Sampling(
             self._query_fraction(), self.document_fraction, self.feature_fraction, self.node_feature_fraction, seed
         )
-
-    def _warn_of_free_features(self, earlier: LambdaMART, names: tuple[str, ...]) -> None:
-        """Say which rising and falling features the trees of `earlier` may break."""
-        for parameter in ("increasing", "decreasing"):
-            ours, theirs = (feature_numbers(parameter, getattr(one, parameter), names) for one in (self, earlier))
-            free = [names[number] for number in ours if number not in theirs]
-            if free:
-                logger.warning(
-                    "%s holds for the new trees only: those of %s were grown without it for %s, so that the score may "
-                    "break it.",
-                    parameter,
-                    Parameter("init_model"),
-                    ", ".join(free),
-                )
 
     def _check_rounds(self, earlier: LambdaMART) -> None:
         if len(earlier.trees_) and earlier.trees_.round_size != self.n_seeds:
@@ -652,7 +652,7 @@ class LambdaMART(StepwiseRanker):
 
     def importances(self, kind: Literal["gain", "split"] = "gain") -> np.ndarray:
         """How important each feature is: the sum of its cuts' gains, or their number; float64 (n_features,)."""
-        check_choice("kind", kind, IMPORTANCES)
+        check_choice("kind", kind, IMPORTANCES, value_hint("importance", kind, IMPORTANCES))
         return self.grown_trees().importance(kind, self._fitted_description().n_features)
 
     def staged_predict(self, X: Any, *, qid: Any = None, group: Any = None) -> Iterator[np.ndarray]:

@@ -11,7 +11,7 @@ from rankwell.kernels.lists.losses import LAMBDARANK, WEIGHTINGS, XENDCG, ListLo
 from rankwell.kernels.lists.network_shape import NetworkShape
 from rankwell.metrics.conventions import DEFAULT
 from rankwell.metrics.names import AnyMetric
-from rankwell.parameters import check_choice
+from rankwell.rankers.foreign_values import check_named
 from rankwell.rankers.neural import NeuralRanker
 
 _XENDCG = "xendcg"
@@ -105,7 +105,7 @@ class LambdaRank(NeuralRanker):
         self.loss = loss
 
     def _check_parameters(self) -> None:
-        check_choice("loss", self.loss, (*WEIGHTINGS, _XENDCG))
+        check_named("loss", self.loss, (*WEIGHTINGS, _XENDCG))
         super()._check_parameters()
 
     def _problem(self, train: RankingDataset, shape: NetworkShape) -> NetworkProblem:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,11 @@ import numpy as np
 from rankwell.data.dataset import RankingDataset
 from rankwell.data.validation import as_weights
 from rankwell.errors import DataError
+from rankwell.rankers.feature_choices import feature_numbers
 from rankwell.rankers.feature_columns import columns_in_order
 from rankwell.scoring.description import default_feature_names
+
+logger = logging.getLogger("rankwell")
 
 
 def as_dataset(X: Any, y: Any = None, *, qid: Any = None, group: Any = None) -> RankingDataset:
@@ -21,6 +25,24 @@ def as_dataset(X: Any, y: Any = None, *, qid: Any = None, group: Any = None) -> 
     if y is not None or qid is not None or group is not None:
         raise DataError("a RankingDataset has its own labels and queries: do not pass y, qid or group with it.")
     return X
+
+
+def warn_of_categories(train: RankingDataset, ranker: str, parameters: Mapping[str, Any]) -> None:
+    """Say which columns of categories the ranker, which has the parameters, takes for numbers."""
+    names = train.feature_names
+    if names is None or not train.category_columns:
+        return
+    chosen = feature_numbers("categorical_features", parameters.get("categorical_features"), names)
+    columns = [name for name in train.category_columns if names.index(name) not in chosen]
+    if columns:
+        logger.warning(
+            "%s takes the pandas categories of %s for numbers%s.",
+            ranker,
+            ", ".join(columns),
+            f"; to cut by sets of them, name them: categorical_features={[names[i] for i in chosen] + columns!r}"
+            if "categorical_features" in parameters
+            else "",
+        )
 
 
 def lacks_queries(X: Any, qid: Any, group: Any) -> bool:

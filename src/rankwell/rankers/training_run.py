@@ -178,7 +178,7 @@ class TrainingRun:
         self._checkpoints.remove()
 
     def _resume(self) -> None:
-        found = self._checkpoints.load()
+        found = self._checkpoints.load(self._n_steps)
         if found is None:
             return
         self._source.restore(found.arrays, found.step)

@@ -25,6 +25,10 @@ RELEVANCE_LOSSES = ("map", "mrr")
 GAINS = ("auto", "exponential", "linear")
 # 2^label of a larger one would leave no digits for the differences of the others.
 LARGEST_EXPONENTIAL_LABEL = 30.0
+_LARGEST_SINGLE = float(np.finfo(np.float32).max)
+# Gradients are below 10 or so before they are weighed: weighed by these, their sums have room in float32, and so have
+# gradients of a millionth.
+_LEAST_LARGEST_WEIGHT, _LARGEST_WEIGHT = 1e-30, 1e30
 # Bins that are made at a time, as a byte each, on the way to their slabs.
 _BINS_AT_A_TIME = 1 << 22
 _LEAST_ROWS_AT_A_TIME = 1024
@@ -73,8 +77,11 @@ def gains_of(labels: np.ndarray, gain: str, agreement: Agreement = ALONE, *, fro
         from 0, or from the lowest if that is below 0
     """
     lowest = lowest_label(labels, agreement)
-    labels = labels - (lowest if from_lowest else min(lowest, 0.0))
+    with np.errstate(over="ignore"):
+        labels = labels - (lowest if from_lowest else min(lowest, 0.0))
     largest = float(agreement.largest(np.array([labels.max(initial=0.0)]))[0])
+    if not np.isfinite(largest):
+        raise DataError(f"labels begin at {lowest:g} and are further apart than a number can say. Divide them.")
     if gain == "exponential" and largest > LARGEST_EXPONENTIAL_LABEL:
         raise DataError(
             f"labels reach {largest:g}, and 2^label is too large for a gain above {LARGEST_EXPONENTIAL_LABEL:g}. "
@@ -105,9 +112,27 @@ def check_pairs(loss: str, labels: np.ndarray, queries: JudgedQueries, agreement
     )
 
 
-def document_weights(dataset: RankingDataset) -> np.ndarray | None:
+def check_single_precision(loss: str, gains: np.ndarray, agreement: Agreement = ALONE) -> None:
+    """Refuse gains that a loss with random gains, which cannot be scaled, has no numbers for."""
+    largest = float(agreement.largest(np.array([gains.max(initial=0.0)]))[0])
+    if loss == "xendcg" and largest > _LARGEST_SINGLE:
+        raise DataError(
+            f"labels give gains up to {largest:g}, and loss='xendcg' takes {_LARGEST_SINGLE:g} at most. Divide the "
+            "labels, or use loss='lambdarank'."
+        )
+
+
+def document_weights(dataset: RankingDataset, agreement: Agreement = ALONE) -> np.ndarray | None:
     """The weight of each document times that of its query; None if all are 1."""
-    if dataset.query_weights is None:
-        return dataset.document_weights
-    of_queries = np.repeat(dataset.query_weights, dataset.query_sizes)
-    return of_queries if dataset.document_weights is None else of_queries * dataset.document_weights
+    weights = dataset.document_weights
+    if dataset.query_weights is not None:
+        of_queries = np.repeat(dataset.query_weights, dataset.query_sizes)
+        weights = of_queries if weights is None else of_queries * weights
+    largest = float(agreement.largest(np.array([1.0 if weights is None else weights.max(initial=0.0)]))[0])
+    if largest > 0.0 and not _LEAST_LARGEST_WEIGHT <= largest <= _LARGEST_WEIGHT:
+        raise DataError(
+            f"the largest weight of a row must be from {_LEAST_LARGEST_WEIGHT:.0e} to {_LARGEST_WEIGHT:.0e}, so that "
+            f"gradients have room in single precision, got {largest:g}. Multiply all weights by one number that brings "
+            "them near 1."
+        )
+    return weights

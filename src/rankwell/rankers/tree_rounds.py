@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from rankwell.errors import ParameterError
 from rankwell.kernels.threads import kernel_threads, run_ranges
 from rankwell.kernels.trees.contract import BinTree, TreeBooster
 from rankwell.rankers.grown_trees import BinValues, GrownTree, GrownTrees
@@ -15,6 +16,7 @@ from rankwell.rankers.training_run import Steps, StepSource
 _FEW_DOCS = 2**15
 # A range of fewer takes less time than waking a thread.
 _DOCS_OF_A_RANGE = 2**11
+_LARGEST_SCORE = float(np.finfo(np.float32).max)
 _TRAINING_SCORES, _VALIDATION_SCORES = "training scores", "validation scores"
 
 
@@ -60,13 +62,15 @@ class TreeRounds(StepSource):
         self._own_loss = own_loss
         self._n_earlier = len(earlier)
         self.trees = earlier
+        # By seed, what no training score is above, nor below its negative.
+        self._farthest = [_largest_size(of_seed) for of_seed in scores]
         self._unmeasured: list[list[BinTree]] = []
 
     def run(self, n_steps: int) -> Steps:
         if not self._boosters:
             self._boosters = self._make_boosters(self._scores)
         number, share = len(self.trees) // len(self._boosters), 1.0 / len(self._boosters)
-        grown = [self._grow(booster, number, n_steps) for booster in self._boosters]
+        grown = [self._grow(seed, number, n_steps) for seed in range(len(self._boosters))]
         # A round has a tree of each booster: all of them end together, or none does.
         self._unmeasured = [list(trees) for trees in zip(*grown, strict=True)]
         for trees in self._unmeasured:
@@ -80,17 +84,33 @@ class TreeRounds(StepSource):
         ]
         return Steps(figures, finished=len(figures) < n_steps)
 
-    def _grow(self, booster: TreeBooster, first: int, n_rounds: int) -> list[BinTree]:
-        """The trees numbered `first` and so on; fewer than `n_rounds` if there are no more."""
+    def _grow(self, seed: int, first: int, n_rounds: int) -> list[BinTree]:
+        """The trees numbered `first` and so on of a seed; fewer than `n_rounds` if there are no more."""
+        booster = self._boosters[seed]
         if self._own_loss is None:
-            return booster.boost_rounds(first, n_rounds)
-        trees: list[BinTree] = []
+            trees = booster.boost_rounds(first, n_rounds)
+            for number, tree in enumerate(trees, start=first):
+                self._check_values(seed, number, tree)
+            return trees
+        trees = []
         for number in range(first, first + n_rounds):
-            tree = booster.boost_along(number, *self._own_loss(booster.scores()))
-            if tree is None:
+            grown = booster.boost_along(number, *self._own_loss(booster.scores()))
+            if grown is None:
                 break
-            trees.append(tree)
+            self._check_values(seed, number, grown)
+            trees.append(grown)
         return trees
+
+    def _check_values(self, seed: int, number: int, tree: BinTree) -> None:
+        """Refuse leaves by which scores may leave single precision; gradients would have no meaning."""
+        self._farthest[seed] += _largest_size(tree.leaf_value)
+        # A NaN is not below anything.
+        if not self._farthest[seed] < _LARGEST_SCORE:
+            raise ParameterError(
+                f"is too large for this data: by the leaves of round {number + 1}, scores may leave single precision. "
+                "Use a smaller one, or a larger l2 if the loss's Hessian is near 0.",
+                parameter="learning_rate",
+            )
 
     def validation_scores(self) -> np.ndarray:
         from rankwell.kernels.trees.cpu.walking import add_tree
@@ -136,3 +156,8 @@ class TreeRounds(StepSource):
     def restore(self, arrays: Mapping[str, np.ndarray], n_steps: int) -> None:
         self.trees = GrownTrees.from_arrays(arrays)
         self._scores, self._validation_scores = arrays[_TRAINING_SCORES].copy(), arrays[_VALIDATION_SCORES].copy()
+        self._farthest = [_largest_size(of_seed) for of_seed in self._scores]
+
+
+def _largest_size(values: np.ndarray) -> float:
+    return float(np.abs(values).max(initial=0.0))

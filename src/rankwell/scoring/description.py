@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from rankwell.errors import FileFormatError, ParameterError
+from rankwell.parameters import check_whole_number
 from rankwell.scoring.array_checks import NUMBERS, check_array, check_numbers, require
 from rankwell.scoring.composition import DEEPEST_NESTING, FirstPass, RankerPart, check_parts
 from rankwell.scoring.feature_use import read_columns
@@ -147,6 +148,7 @@ class RankerDescription:
         """The model after its first `n_rounds` rounds of boosting."""
         if self.n_rounds is None:
             raise ParameterError("only a sum of trees has scores after some of its rounds; this ranker is not one.")
+        check_whole_number("n_rounds", n_rounds)
         if not 0 < n_rounds <= self.n_rounds:
             raise ParameterError(
                 f"must be between 1 and the model's {self.n_rounds}, got {n_rounds}.", parameter="n_rounds"

@@ -17,6 +17,7 @@ import numpy as np
 from rankwell.errors import ParameterError
 from rankwell.kernels.scoring import kinds
 from rankwell.kernels.scoring.rules import ACTIVATIONS
+from rankwell.parameters import check_whole_number
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.inputs import BucketInputs, ExpressionInputs, InputGroup, LinearInputs, LogLinearInputs
 from rankwell.scoring.layers import Dense, Mean, Sum
@@ -72,6 +73,7 @@ class Plan:
         if group is None or group.kind != kinds.TREE_SUM:
             raise ParameterError("only a sum of trees has scores after some of its rounds; this ranker is not one.")
         forest: kinds.TreeSum = group.arrays
+        check_whole_number("n_rounds", n_rounds)
         most = forest.n_trees // forest.round_size
         if not 0 < n_rounds <= most:
             raise ParameterError(f"must be between 1 and the model's {most}, got {n_rounds}.", parameter="n_rounds")

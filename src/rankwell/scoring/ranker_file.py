@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rankwell.errors import FileFormatError
-from rankwell.scoring.description import RankerDescription
+from rankwell.scoring.description import RankerDescription, check_description
 from rankwell.streams.json_text import parse_json
 from rankwell.streams.whole_files import replace_file
 
@@ -49,9 +49,13 @@ class RankerFile:
 
 
 def write_ranker_file(path: str | os.PathLike[str], content: RankerFile) -> None:
-    """Write `content` to `path`, completely or not at all."""
+    """Write `content` to `path`, completely or not at all; never what `read_ranker_file` refuses."""
     from safetensors.numpy import save
 
+    try:
+        check_description(content.description)
+    except FileFormatError as cause:
+        raise FileFormatError(f"{path} is not written, because it could not be read again: {cause}") from cause
     tree, arrays = content.description.to_parts()
     arrays |= {f"state.{name}": array for name, array in content.state.items()}
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}

@@ -9,7 +9,7 @@ import pytest
 
 from rankwell.kernels.threads import kernel_threads
 from rankwell.kernels.trees.cpu.lambdas import LONGEST_COUNTED, pair_gradient_source
-from rankwell.kernels.trees.losses import PAIR_LOSSES, RankingLoss, judged_queries
+from rankwell.kernels.trees.losses import MAP, MRR, PAIR_LOSSES, XENDCG, RankingLoss, judged_queries
 from rankwell.kernels.trees.reference.lambdas import query_lambdas
 
 # Empty, single and equal queries; sizes around the lanes.
@@ -98,3 +98,26 @@ def test_a_document_far_below_keeps_finite_gradients():
     scores[QUERY_PTR[8]] = 3e38
     for gradient in gradients(RankingLoss(PAIR_LOSSES["lambdarank"], 30, 1.0, 1), labels, scores):
         assert np.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("power", [64, 127, 128, 900, -64, -140, -900])
+@pytest.mark.parametrize("name", PAIR_LOSSES)
+def test_gains_beyond_single_precision_give_the_same_gradients(name, power):
+    """Losses do not depend on a factor of all gains of a query, and powers of two are exact."""
+    labels, scores = make_queries(seed=8)
+    loss = RankingLoss(PAIR_LOSSES[name], 10, 1.0, 1)
+    # Queries of ordinary gains beside them.
+    scale = np.repeat(np.arange(len(SIZES)) % 2 * power, SIZES)
+    for ours, expected in zip(
+        gradients(loss, np.ldexp(labels, scale), scores), gradients(loss, labels, scores), strict=True
+    ):
+        np.testing.assert_array_equal(ours, expected)
+    assert np.abs(expected).max() > 0.0
+
+
+def test_gains_of_ordinary_labels_are_as_they_are():
+    for gains in (np.arange(int(QUERY_PTR[-1])) % 31.0, 2.0 ** (np.arange(int(QUERY_PTR[-1])) % 60) - 1.0):
+        for kind in (*PAIR_LOSSES.values(), XENDCG):
+            if kind not in (MAP, MRR):
+                found = judged_queries(RankingLoss(kind, 10, 1.0, 1), QUERY_PTR, gains).gain
+                np.testing.assert_array_equal(found, gains.astype(np.float32))

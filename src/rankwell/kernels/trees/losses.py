@@ -39,6 +39,8 @@ DISTANCE_WEIGHT = 10.0
 FARTHEST = 80.0
 # The least 1 − ρ that xendcg divides by.
 LEAST_REST = 1e-15
+# Gains of a query whose largest is within 2^±this are not scaled: squares of them are far from float32's limits.
+_ORDINARY_EXPONENT = 60
 # What is added to the distance of two scores before a pair's weight is divided by it.
 NEAREST = 0.01
 
@@ -70,7 +72,7 @@ class JudgedQueries(NamedTuple):
     """What losses learn from.
 
     query_ptr : int64 (n_queries + 1,)
-    gain : float32 (n_docs,), of each document's label
+    gain : float32 (n_docs,), of each document's label; of a query with huge or tiny gains, times a power of two
     inverse : float64 (n_queries,), what a query's gradients are multiplied by; 0 for a query without pairs
     discount : float32 (longest,), by place
     weight : float32 (n_docs,), of each document's gradient; empty if all are 1
@@ -90,9 +92,10 @@ def judged_queries(
     sizes = np.diff(query_ptr)
     longest = int(sizes.max(initial=0))
     discount = 1.0 / np.log2(np.arange(longest) + 2.0)
-    gain = gains.astype(np.float32)
     if loss.kind in (MAP, MRR):
-        gain = (gain > 0).astype(np.float32)
+        gain = (gains > 0).astype(np.float32)
+    else:
+        gain = (gains if loss.kind == XENDCG else _in_single_precision(gains, query_ptr)).astype(np.float32)
     inverse = np.zeros(len(sizes))
     for size in np.unique(sizes[sizes > 1]).tolist():
         of_size = np.flatnonzero(sizes == size)
@@ -106,6 +109,22 @@ def judged_queries(
         discount=discount.astype(np.float32),
         weight=np.zeros(0, np.float32) if weights is None else weights.astype(np.float32),
     )
+
+
+def _in_single_precision(gains: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
+    """Gains whose sums and products over a query float32 holds, float64; those of ordinary labels as they are.
+
+    Pair losses are the same, to the bit, if a query's gains are multiplied by a power of two: its factor, the inverse
+    of its best DCG, is divided by it.
+    """
+    # An empty query has no largest gain, and no document of which it would count.
+    queries = np.flatnonzero(np.diff(query_ptr))
+    largest = np.zeros(len(query_ptr) - 1)
+    largest[queries] = np.maximum.reduceat(gains, query_ptr[queries]) if len(queries) else 0.0
+    exponent = np.frexp(largest)[1]
+    shift = np.where(np.abs(exponent) > _ORDINARY_EXPONENT, -exponent, 0)
+    shift[largest == 0.0] = 0
+    return np.ldexp(gains, np.repeat(shift, np.diff(query_ptr))) if shift.any() else gains
 
 
 def _inverse_of(loss: RankingLoss, ordered: np.ndarray, discount: np.ndarray) -> np.ndarray | float:

@@ -7,17 +7,20 @@ from dataclasses import dataclass, field
 
 from rankwell.errors import ParameterError
 from rankwell.scoring.description import RankerDescription
+from rankwell.scoring.imports.import_choices import check_first_index
 
 
 @dataclass(frozen=True)
 class ExportNames:
     """Names in an exported file.
 
-    model : the model's own name; features : a Vespa expression for each feature whose usual one is not wanted
+    model : the model's own name; features : a Vespa expression for each feature whose usual one is not wanted;
+    first_index : the column of a LightGBM model that is the first feature, 0 or 1
     """
 
     model: str = "rankwell"
     features: Mapping[str, str] = field(default_factory=dict)
+    first_index: int | None = None
 
 
 Write = Callable[[RankerDescription, ExportNames], bytes]
@@ -62,7 +65,7 @@ def _vespa(description: RankerDescription, names: ExportNames) -> bytes:
 def _lightgbm(description: RankerDescription, names: ExportNames) -> bytes:
     from rankwell.scoring.exports.lightgbm_text import write_lightgbm
 
-    return write_lightgbm(description)
+    return write_lightgbm(description, names.first_index or 0)
 
 
 def _c(description: RankerDescription, names: ExportNames) -> bytes:
@@ -88,7 +91,8 @@ _NOTES: Mapping[str, str] = {
     "opensearch-ranklib": "RankLib counts features in the feature set's order; --to opensearch-features writes one",
     "opensearch-features": "values agree as far as OpenSearch cuts words as the index of the training data does",
     "vespa": "each feature is a function in the profile: check that its expression is what the ranker was trained on",
-    "lightgbm": "LightGBM counts a value within 1e-35 of zero as zero",
+    "lightgbm": "LightGBM counts a value within 1e-35 of zero as zero; when it reads text that numbers features from 1 "
+    "itself, the model must be written with --first-index 1",
 }
 # Formats that say two passes in one file.
 _TWO_PASSES = frozenset({"vespa"})
@@ -106,6 +110,11 @@ def export_description(
         raise ParameterError(f"must be one of {', '.join(FORMATS)}, got {to!r}.", parameter="to")
     if names.features and to != "vespa":
         raise ParameterError("is for vespa alone: other formats have the ranker's names.", parameter="features")
+    if names.first_index is not None and to != "lightgbm":
+        raise ParameterError(
+            "is for lightgbm alone: other formats do not count columns of text.", parameter="first_index"
+        )
+    check_first_index(names.first_index)
     description = _one_pass(description, to, ranking_pass)
     if not description.n_inputs:
         raise ParameterError("the ranker has no inputs: there is nothing to export.")

@@ -7,6 +7,7 @@ places of float64.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,26 +24,33 @@ _CATEGORICAL, _DEFAULT_LEFT, _ZERO_IS_MISSING, _NAN_IS_MISSING = 1, 2, 4, 8
 _OBJECTIVES = {"identity": "regression", "sigmoid": "binary sigmoid:1", "exp": "poisson"}
 # A set of categories is written as one bit for each number up to its largest.
 _LARGEST_CATEGORY = 2**20
+# The range of a feature, in the header: it has no effect on scores.
+_ANY_NUMBER = f"[{float32_text(float(np.finfo(np.float32).min))}:{float32_text(float(np.finfo(np.float32).max))}]"
 
 
-def write_lightgbm(description: RankerDescription) -> bytes:
-    """The model as LightGBM's `save_model` writes it."""
+def write_lightgbm(description: RankerDescription, first_index: int = 0) -> bytes:
+    """The model as LightGBM's `save_model` writes it.
+
+    first_index : the model's column that is the first feature: 0 for rows of the features, 1 for text that numbers
+        features from 1, for which LightGBM has an empty column 0
+    """
     whole = tree_sum(description, TITLE)
     if whole.activation not in _OBJECTIVES:
         raise cannot_say(TITLE, f"{whole.activation} of the sum of trees")
-    trees = [text for group in whole.groups for text in _tree_texts(group)]
+    trees = [text for group in whole.groups for text in _tree_texts(_from_column(group, first_index))]
     if whole.bias or not trees:
         trees.append(_constant_text(whole.bias))
     blocks = [f"Tree={number}\n{text}\n\n" for number, text in enumerate(trees)]
+    n_columns = first_index + description.n_features
     header = {
         "version": "v4",
         "num_class": 1,
         "num_tree_per_iteration": 1,
         "label_index": 0,
-        "max_feature_idx": description.n_features - 1,
+        "max_feature_idx": n_columns - 1,
         "objective": _OBJECTIVES[whole.activation],
-        "feature_names": " ".join(_names(description.feature_names)),
-        "feature_infos": " ".join(["none"] * description.n_features),
+        "feature_names": " ".join(_names(description.feature_names, first_index)),
+        "feature_infos": " ".join(_infos(n_columns, first_index)),
         "tree_sizes": " ".join(str(len(block.encode())) for block in blocks),
     }
     head = "tree\n" + "".join(f"{key}={value}\n" for key, value in header.items()) + "\n"
@@ -50,11 +58,21 @@ def write_lightgbm(description: RankerDescription) -> bytes:
     return (head + "".join(blocks) + end).encode()
 
 
-def _names(names: tuple[str, ...]) -> list[str]:
+def _from_column(trees: TreeInputs, first_index: int) -> TreeInputs:
+    """The same trees where the first feature is column `first_index`."""
+    return replace(trees, column_feature=trees.column_feature + np.int32(first_index))
+
+
+def _names(names: tuple[str, ...], first_index: int) -> list[str]:
     """LightGBM's own names for features without one; blanks, which would end a name, become _ as there."""
     if names == default_feature_names(len(names)):
-        return [f"Column_{i}" for i in range(len(names))]
-    return ["_".join(name.split()) for name in names]
+        return [f"Column_{i}" for i in range(first_index + len(names))]
+    return ["Column_0"] * first_index + ["_".join(name.split()) for name in names]
+
+
+def _infos(n_columns: int, first_index: int) -> list[str]:
+    """What training saw of each column, which a ranker does not know, but for an empty column 0."""
+    return ["none"] * n_columns if first_index == 0 else ["none", *[_ANY_NUMBER] * (n_columns - 1)]
 
 
 def _tree_texts(trees: TreeInputs) -> Iterator[str]:

@@ -40,6 +40,11 @@ def predicts_with_all_rounds(model: Any) -> bool:
     return not hasattr(type(model), "get_booster")
 
 
+def was_trained_on_arrays(model: Any) -> bool:
+    """Whether `model` is an estimator of LightGBM or XGBoost, which has no way to read text; a booster may have."""
+    return hasattr(type(model), "booster_") or hasattr(type(model), "get_booster")
+
+
 def _catboost_bytes(model: Any) -> bytes:
     if not model.is_fitted():
         raise NotFittedError(f"this {type(model).__name__} is not trained yet: call fit first.")

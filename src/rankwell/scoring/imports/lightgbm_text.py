@@ -3,35 +3,50 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from rankwell.errors import FileFormatError
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.imports.complaint import complaint
-from rankwell.scoring.imports.lightgbm_model import Header, Split, add_tree, check_header, describe
+from rankwell.scoring.imports.import_choices import ImportChoices
+from rankwell.scoring.imports.lightgbm_model import (
+    Header,
+    Split,
+    add_tree,
+    check_header,
+    describe,
+    lists_of_categories,
+    values_of_categories,
+)
 from rankwell.scoring.tree_builder import TreeBuilder
 
+_PANDAS_CATEGORIES = "pandas_categorical:"
 _CATEGORICAL, _DEFAULT_LEFT, _LARGEST_DECISION = 1, 2, 127
 
 
-def read_lightgbm_text(text: str) -> RankerDescription:
+def read_lightgbm_text(text: str, choices: ImportChoices) -> RankerDescription:
     """The model in `text`, as LightGBM wrote it."""
     if "\nend of trees" not in text:
         raise FileFormatError("the LightGBM model was cut short: it has no line 'end of trees'.")
-    blocks = _blocks(text[: text.index("\nend of trees")])
-    header = _header(next(blocks))
+    end = text.index("\nend of trees")
+    blocks = _blocks(text[:end])
+    header = replace(_header(next(blocks)), pandas_categories=_pandas_categories(text[end:]))
     check_header(header)
+    values = values_of_categories(header)
     builder = TreeBuilder()
     for number, block in enumerate(blocks):
         if block.get("Tree") != str(number):
             raise FileFormatError(f"the LightGBM model has tree {block.get('Tree')} where tree {number} should be.")
         try:
-            _add_tree(builder, block)
+            _add_tree(builder, block, values)
         except FileFormatError:
             raise
         except (KeyError, ValueError, IndexError) as cause:
             raise FileFormatError(f"the LightGBM model's tree {number} is damaged ({complaint(cause)}).") from cause
-    return describe(header, builder)
+    return describe(header, builder, choices)
 
 
 def _blocks(text: str) -> Iterator[dict[str, str]]:
@@ -53,12 +68,14 @@ def _header(block: dict[str, str]) -> Header:
         names = tuple(block["feature_names"].split())
         if len(names) != n_features:
             raise FileFormatError(f"the LightGBM model has {n_features} features, but {len(names)} names.")
+        infos = block.get("feature_infos", "").split()
         return Header(
             objective=block.get("objective", ""),
             feature_names=names,
             n_classes=int(block["num_class"]),
             trees_per_round=int(block["num_tree_per_iteration"]),
             average_output="average_output" in block,
+            feature_infos=tuple(infos) if len(infos) == n_features else None,
         )
     except FileFormatError:
         raise
@@ -66,7 +83,17 @@ def _header(block: dict[str, str]) -> Header:
         raise FileFormatError(f"the LightGBM model's header is incomplete ({complaint(cause)}).") from cause
 
 
-def _add_tree(builder: TreeBuilder, block: dict[str, str]) -> None:
+def _pandas_categories(end: str) -> list[list[Any]]:
+    """The lists of the line that LightGBM's Python package writes after the model."""
+    line = next((line for line in end.splitlines() if line.startswith(_PANDAS_CATEGORIES)), None)
+    try:
+        lists = json.loads(line.removeprefix(_PANDAS_CATEGORIES)) if line else None
+    except (ValueError, RecursionError) as cause:
+        raise FileFormatError(f"the LightGBM model's line pandas_categorical is damaged ({cause}).") from cause
+    return lists_of_categories(lists)
+
+
+def _add_tree(builder: TreeBuilder, block: dict[str, str], values: Mapping[int, Sequence[int]]) -> None:
     if block.get("is_linear", "0") != "0":
         raise FileFormatError("the LightGBM model has linear leaves. Train it with linear_tree=false.")
     leaf_values = [float(word) for word in block["leaf_value"].split()]
@@ -75,7 +102,7 @@ def _add_tree(builder: TreeBuilder, block: dict[str, str]) -> None:
     splits = [] if len(leaf_values) == 1 else list(_splits(block))
     leaf_counts = [float(word) for word in block.get("leaf_count", "").split()]
     # A single leaf has the count 0.
-    add_tree(builder, splits, leaf_values, [1.0] if len(leaf_values) == 1 else leaf_counts)
+    add_tree(builder, splits, leaf_values, [1.0] if len(leaf_values) == 1 else leaf_counts, values)
 
 
 def _splits(block: dict[str, str]) -> Iterator[Split]:

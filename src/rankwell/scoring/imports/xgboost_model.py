@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,10 @@ from rankwell.errors import FileFormatError, Parameter
 from rankwell.kernels.scoring.rules import IN_CATEGORIES
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.imports.complaint import complaint
+from rankwell.scoring.imports.first_column import from_first_feature
+from rankwell.scoring.imports.import_choices import ImportChoices
 from rankwell.scoring.imports.numbered_features import MOST_FEATURES
+from rankwell.scoring.imports.pandas_categories import category_values
 from rankwell.scoring.layers import Dense, Layer, Sum
 from rankwell.scoring.normaliser import Normaliser
 from rankwell.scoring.tree_builder import Tree, TreeBuilder, float32_below
@@ -46,11 +50,8 @@ _SIGMOID = frozenset({"binary:logistic", "reg:logistic"})
 _EXPONENTIAL = frozenset({"count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft"})
 
 
-def read_xgboost(content: Mapping[str, Any], *, all_rounds: bool = False) -> RankerDescription:
-    """The model in `content`, XGBoost's schema as nested mappings and lists.
-
-    all_rounds : after early stopping, the rounds after the best one as well
-    """
+def read_xgboost(content: Mapping[str, Any], choices: ImportChoices) -> RankerDescription:
+    """The model in `content`, XGBoost's schema as nested mappings and lists."""
     try:
         learner = content["learner"]
         settings = learner["learner_model_param"]
@@ -58,13 +59,14 @@ def read_xgboost(content: Mapping[str, Any], *, all_rounds: bool = False) -> Ran
         booster = learner["gradient_booster"]
         trees, weights = _trees_and_weights(booster)
         round_size = _trees_in_a_round(booster)
-        if not all_rounds:
+        if not choices.all_rounds:
             trees = trees[: _best_rounds(learner, len(trees) // round_size) * round_size]
+        names = tuple(str(name) for name in learner.get("feature_names", ()))
+        values = _values_of_categories(booster, names)
         builder = TreeBuilder()
         for number, tree in enumerate(trees):
-            _add_tree(builder, tree, weights[number], number)
+            _add_tree(builder, tree, weights[number], number, values)
         objective = str(learner["objective"]["name"])
-        names = tuple(str(name) for name in learner.get("feature_names", ()))
         n_features = int(settings["num_feature"])
         if not 0 <= n_features <= MOST_FEATURES:
             raise FileFormatError(f"the XGBoost model has {n_features} features; at most {MOST_FEATURES} can be read.")
@@ -75,12 +77,13 @@ def read_xgboost(content: Mapping[str, Any], *, all_rounds: bool = False) -> Ran
         raise
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as cause:
         raise FileFormatError(f"the XGBoost model is incomplete or damaged ({complaint(cause)}).") from cause
-    return RankerDescription(
+    whole = RankerDescription(
         feature_names=names or default_feature_names(n_features),
         normaliser=Normaliser("none"),
         inputs=(builder.build(round_size=round_size),),
         layers=layers,
     )
+    return from_first_feature(whole, choices, is_empty=None)
 
 
 def _check_one_output(settings: Mapping[str, Any]) -> None:
@@ -107,8 +110,33 @@ def _trees_and_weights(booster: Mapping[str, Any]) -> tuple[list[Mapping[str, An
     return trees, [1.0] * len(trees)
 
 
+def _tree_model(booster: Mapping[str, Any]) -> Mapping[str, Any]:
+    model: Mapping[str, Any] = (booster["gbtree"] if booster["name"] == "dart" else booster)["model"]
+    return model
+
+
+def _values_of_categories(booster: Mapping[str, Any], names: tuple[str, ...]) -> dict[int, list[int]]:
+    """By feature, the values that its categories stand for in the data frame; none where they are as they are."""
+    lists = _tree_model(booster).get("cats", {}).get("enc", ())
+    categories = {feature: _categories(entry) for feature, entry in enumerate(lists)}
+    names = names or default_feature_names(len(categories))
+    values = category_values({names[feature]: listed for feature, listed in categories.items() if listed})
+    return {feature: values[names[feature]] for feature in categories if names[feature] in values}
+
+
+def _categories(entry: Mapping[str, Any]) -> list[Any]:
+    """The categories of one feature: numbers, or texts one after another with their offsets; none of other features."""
+    values = np.asarray(entry["values"], np.int64).tolist()
+    if "offsets" not in entry:
+        return values
+    # XGBoost writes bytes as signed numbers.
+    text = bytes(value & 0xFF for value in values)
+    offsets = np.asarray(entry["offsets"], np.int64).tolist()
+    return [text[start:end].decode("utf-8", errors="replace") for start, end in pairwise(offsets)]
+
+
 def _trees_in_a_round(booster: Mapping[str, Any]) -> int:
-    model = (booster["gbtree"] if booster["name"] == "dart" else booster)["model"]
+    model = _tree_model(booster)
     return max(1, int(model["gbtree_model_param"].get("num_parallel_tree", 1)))
 
 
@@ -133,7 +161,9 @@ def _best_rounds(learner: Mapping[str, Any], n_rounds: int) -> int:
     return kept
 
 
-def _add_tree(builder: TreeBuilder, tree: Mapping[str, Any], weight: float, number: int) -> None:
+def _add_tree(
+    builder: TreeBuilder, tree: Mapping[str, Any], weight: float, number: int, values: Mapping[int, Sequence[int]]
+) -> None:
     if int(tree["tree_param"].get("size_leaf_vector", 1)) > 1:
         raise FileFormatError(f"tree {number} has leaves with several numbers, a ranker gives one score.")
     left, right = np.asarray(tree["left_children"], np.int64), np.asarray(tree["right_children"], np.int64)
@@ -151,18 +181,23 @@ def _add_tree(builder: TreeBuilder, tree: Mapping[str, Any], weight: float, numb
     if np.isnan(condition[[node for node in nodes.tolist() if node not in sets]]).any():
         raise FileFormatError(f"tree {number} has a threshold that is not a number.")
     columns = [
-        builder.column(int(feature[node]), IN_CATEGORIES, sets[node])
+        builder.column(int(feature[node]), IN_CATEGORIES, _values_in(sets[node], values.get(int(feature[node]))))
         if node in sets
         else builder.column(int(feature[node]))
         for node in nodes.tolist()
     ]
     thresholds = float32_below(np.where(np.isin(nodes, list(sets)), np.float32(0.5), condition[nodes]))
     # XGBoost multiplies in float32 as well.
-    values = (np.float32(weight) * condition[leaves]).astype(np.float64)
+    leaf_values = (np.float32(weight) * condition[leaves]).astype(np.float64)
     hessians = np.asarray(tree.get("sum_hessian", ()), np.float64)
     weights = hessians[leaves] if len(hessians) == len(left) else ()
     children = code[left[nodes]], code[right[nodes]]
-    builder.add(Tree(columns, thresholds, default_left[nodes] != 0, *children, values, weights))
+    builder.add(Tree(columns, thresholds, default_left[nodes] != 0, *children, leaf_values, weights))
+
+
+def _values_in(categories: Sequence[int], values: Sequence[int] | None) -> Sequence[int]:
+    """A set of categories as the data has them, which are places among `values` if there are any."""
+    return categories if values is None else [values[category] for category in categories]
 
 
 def _reachable(left: np.ndarray, right: np.ndarray, number: int) -> np.ndarray:
