@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import re
 import time
 from dataclasses import replace
 
@@ -107,6 +108,94 @@ def test_a_node_that_replies_rubbish_is_left_out_until_it_is_well(folders, ranke
             assert shown(await until_whole(aggregator, k=40)) == shown(whole)
 
     asyncio.run(run())
+
+
+IMPOSSIBLE_FACTS = {
+    "no schema": {"schema": {"hello": 1}},
+    "fields that are not names": {"schema": {"streams": "title", "statics": []}},
+    "an analysis of another release": {"analysis": {"words": "unheard of"}},
+    "too few counts of words": {"tokens": [7]},
+    "a negative count": {"tokens": [-1, 3, 2]},
+    "more documents than numbers": {"n_docs": 10**6},
+    "more words than there can be": {"n_bytes": 1 << 63},
+}
+
+
+@pytest.mark.parametrize("changes", IMPOSSIBLE_FACTS.values(), ids=IMPOSSIBLE_FACTS.keys())
+def test_facts_that_cannot_be_true_are_rubbish(folders, changes):
+    async def run():
+        node = Node(folders[0])
+        await node.start()
+        node.change = of_kind(messages.Facts, lambda received: with_body(received, **changes))
+        link = node.link()
+        await link.look()
+        assert not link.is_up
+        assert link.facts is None
+        assert re.search("none|not names|cannot read|counts", link.last_error)
+        node.change = None
+        await link.look()
+        assert link.is_up
+        await node.die()
+
+    asyncio.run(run())
+
+
+def test_impossible_facts_of_a_node_do_not_end_the_care_for_the_others(folders):
+    """A reply that is well-formed and wrong costs its node alone, until it is right; nodes still come back."""
+
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes]) as aggregator:
+            whole = await ask(aggregator)
+            wrong = {"commit": "another", "schema": {"hello": 1}}
+            nodes[0].change = of_kind(messages.Facts, lambda received: with_body(received, **wrong))
+            await until(lambda: not aggregator.shards[0].links[0].is_up)
+            assert (await ask(aggregator)).missing == (aggregator.shards[0].name,)
+            nodes[0].change = None
+            assert shown(await until_whole(aggregator)) == shown(whole)
+            await nodes[1].die()
+            await nodes[1].start()
+            assert shown(await until_whole(aggregator)) == shown(whole)
+
+    asyncio.run(run())
+
+
+def test_an_unexpected_failure_does_not_end_the_care_for_nodes(folders, monkeypatch, caplog):
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes]) as aggregator:
+            whole = await ask(aggregator)
+            look_after = aggregator.spares.look_after
+
+            async def fail(shards, served):
+                raise KeyError("statics")
+
+            aggregator.spares.look_after = fail
+            await until(lambda: any("served together" in one.message for one in caplog.records))
+            await asyncio.sleep(0.8)
+            aggregator.spares.look_after = look_after
+            await nodes[1].die()
+            await nodes[1].start()
+            assert shown(await until_whole(aggregator)) == shown(whole)
+            with monkeypatch.context() as patched:
+                patched.setattr("rankwell.serving.shards.node_link._without_load", None)
+                await until(lambda: any("cannot be looked at" in one.message for one in caplog.records))
+            await until_whole_or_refused(aggregator)
+            assert shown(await ask(aggregator)) == shown(whole)
+
+    asyncio.run(run())
+    logged = [one.message for one in caplog.records if one.levelname == "ERROR"]
+    # Of each node, and of the collection: every failure once.
+    assert [one for one in logged if "served together" in one] == [logged[0]]
+    assert len(logged) == len(set(logged)) <= 3
+
+
+async def until(condition, within=10.0):
+    """Wait for a condition; fails after some seconds."""
+    end = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.02)
 
 
 def test_a_node_that_hangs_costs_no_more_than_the_deadline_and_then_nothing(folders):

@@ -16,6 +16,7 @@ from rankwell.serving.deadline import Deadline
 from rankwell.serving.shards import messages
 from rankwell.serving.shards.circuit_breaker import CircuitBreaker
 from rankwell.serving.shards.frames import FrameError, FrameReceiver, decoded, encoded
+from rankwell.serving.shards.replies import RubbishError, described
 
 _log = logging.getLogger("rankwell.serving")
 
@@ -43,10 +44,6 @@ class NodeError(RankwellError):
     def __init__(self, kind: str, text: str, failure: messages.Failure | None = None) -> None:
         self.kind, self.failure = kind, failure
         super().__init__(text)
-
-
-class RubbishError(RankwellError):
-    """A reply that cannot be true."""
 
 
 class NodeLink:
@@ -97,9 +94,18 @@ class NodeLink:
 
     async def watch(self) -> None:
         """Connect, and ask again and again whether the node lives, until cancelled."""
+        failed = ""
         try:
             while True:
-                await self.look()
+                try:
+                    await self.look()
+                    failed = ""
+                except Exception as error:
+                    # Whatever goes wrong, the node is looked at again; the same failure is not logged every time.
+                    if repr(error) != failed:
+                        _log.error("node %s cannot be looked at", self.name, exc_info=error)
+                    failed = repr(error)
+                    self.lost(NodeError("failed", failed))
                 await asyncio.sleep(HEALTH_SECONDS)
         finally:
             self.lost(NodeError("connection", "the aggregator is about to stop"))
@@ -110,10 +116,8 @@ class NodeLink:
         try:
             if self._transport is None:
                 await self._connect()
-            facts = (await self._send(messages.Describe(), Deadline.after(_ANSWERS_WITHIN))).body
-            if not isinstance(facts, messages.Facts):
-                raise _unexpected(facts)
-            self.facts, self.is_up, self._is_heard = facts, True, True
+            told = (await self._send(messages.Describe(), Deadline.after(_ANSWERS_WITHIN))).body
+            self.facts, self.is_up, self._is_heard = self._checked(told), True, True
         except (NodeError, OSError, TimeoutError) as error:
             if isinstance(error, NodeError) and error.kind == "commit":
                 # A spare that has no index yet.
@@ -124,6 +128,18 @@ class NodeLink:
                 self.lost(error if isinstance(error, NodeError) else NodeError("connection", str(error) or "timeout"))
         if self.is_up != was_up or _without_load(self.facts) != _without_load(before):
             self._on_change()
+
+    def _checked(self, told: messages.Reply) -> messages.Facts:
+        """What the node told about its index. Raises NodeError for what cannot be true."""
+        if not isinstance(told, messages.Facts):
+            raise _unexpected(told)
+        # It is asked four times a second, and nearly always tells the same.
+        if _without_load(told) == _without_load(self.facts):
+            return told
+        try:
+            return described(told)
+        except RubbishError as cause:
+            raise NodeError("rubbish", str(cause)) from cause
 
     def begin(self, body: messages.Request, deadline: Deadline, check: Callable[[Any], T]) -> NodeCall[T]:
         """Send a request; its reply is to be waited for. Raises NodeError if it cannot be sent.

@@ -171,11 +171,14 @@ class ServedCollection:
                     else:
                         await self._prepare(self.snapshot.collection)
                 self._failed = ""
-            except (RankwellError, OSError) as error:
-                # What is served stays; the same failure is not logged every time.
-                if str(error) != self._failed:
-                    _log.error("the shards cannot be served together: %s", error)
-                self._failed = str(error)
+            except Exception as error:
+                # What is served stays, whatever goes wrong: without this task no node would come back. The same failure
+                # is not logged every time.
+                if repr(error) != self._failed:
+                    is_expected = isinstance(error, RankwellError | OSError)
+                    trace = None if is_expected else error
+                    _log.error("the shards cannot be served together: %s", error, exc_info=trace)
+                self._failed = repr(error)
 
     def _is_outdated(self) -> bool:
         collection = self.snapshot.collection
