@@ -542,6 +542,65 @@ def _ids_and_scores(search):
     return found.ids, found.scores.tolist()
 
 
+def test_a_ranker_that_nodes_have_given_up_is_sent_again(folders, rankers, monkeypatch):
+    """Nodes keep a bounded number of rankers: here two, and the default is not used while others come."""
+    monkeypatch.setattr("rankwell.serving.shards.shard_rankers._RANKERS_KEPT", 2)
+
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes], {"linear": rankers["linear"]}) as aggregator:
+            whole = await ask(aggregator)
+            for name in ("boosted", "alone", "cascade"):
+                await aggregator.put_ranker("other", rankers[name])
+            await forget_counts(aggregator)
+            await until_whole_or_refused(aggregator)
+            assert shown(await ask(aggregator)) == shown(whole)
+            assert not (await until_whole(aggregator, ranker="other")).missing
+
+    asyncio.run(run())
+
+
+def test_a_ranker_that_is_used_is_not_given_up(folders, rankers, monkeypatch):
+    """There is room for those in use and for the one that was replaced."""
+    monkeypatch.setattr("rankwell.serving.shards.shard_rankers._RANKERS_KEPT", 3)
+
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes], {"linear": rankers["linear"]}) as aggregator:
+            for name in ("boosted", "alone", "cascade", "boosted"):
+                await aggregator.put_ranker("other", rankers[name])
+                await forget_counts(aggregator)
+                assert not (await ask(aggregator)).missing
+                assert not (await ask(aggregator, ranker="other")).missing
+
+    asyncio.run(run())
+
+
+def test_a_census_that_a_node_has_given_up_is_sent_again(folders, monkeypatch):
+    """As if other aggregators used the same nodes: the census that is used is kept, others take its place otherwise."""
+    monkeypatch.setattr("rankwell.serving.shards.shard_node._CENSUSES_KEPT", 2)
+
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes]) as aggregator:
+            whole, collection = await ask(aggregator), aggregator.snapshot.collection
+
+            def prepare_others(epochs):
+                for shard, node in enumerate(nodes):
+                    for epoch in epochs:
+                        census = msgspec.structs.replace(collection.census, epoch=epoch)
+                        node.server.node.prepare(messages.Prepare(collection.facts[shard].commit, census))
+
+            for epoch in range(100, 104):
+                prepare_others([epoch])
+                assert shown(await ask(aggregator)) == shown(whole)
+            prepare_others(range(104, 107))
+            await until_whole_or_refused(aggregator)
+            assert shown(await ask(aggregator)) == shown(whole)
+
+    asyncio.run(run())
+
+
 def test_a_wrong_token_is_refused_and_told(folders):
     async def run():
         node = Node(folders[0], token="right")

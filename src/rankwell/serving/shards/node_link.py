@@ -35,6 +35,10 @@ _ENOUGH_SECONDS = 0.05
 _INNOCENT = frozenset({"commit", "census", "ranker", "overload", "deadline", "mistake"})
 
 
+# What a node keeps only as long as there is no more of it than it has room for.
+_GIVEN_UP = frozenset({"census", "ranker"})
+
+
 class NodeError(RankwellError):
     """A node gave no answer.
 
@@ -53,11 +57,13 @@ class NodeLink:
     ----------
     facts : what the node said about its index; None before it was reached
     is_up : whether it is connected, and answered when it was last asked
-    prepared : the versions and rankers (by digest) that it has got from this aggregator
+    prepared : the versions and rankers (by digest) that it has got from this aggregator, and still has
+    on_change : called when it has another state than before, or lacks what it was prepared with
     """
 
-    def __init__(self, host: str, port: int, token: str = "", *, on_change: Callable[[], None] = lambda: None) -> None:
-        self.host, self.port, self._token, self._on_change = host, port, token, on_change
+    def __init__(self, host: str, port: int, token: str = "") -> None:
+        self.host, self.port, self._token = host, port, token
+        self.on_change: Callable[[], None] = lambda: None
         self.facts: messages.Facts | None = None
         self.is_up = False
         self.prepared: set[messages.Version | str] = set()
@@ -127,7 +133,7 @@ class NodeLink:
                     _log.warning("node %s does not answer: %s", self.name, error)
                 self.lost(error if isinstance(error, NodeError) else NodeError("connection", str(error) or "timeout"))
         if self.is_up != was_up or _without_load(self.facts) != _without_load(before):
-            self._on_change()
+            self.on_change()
 
     def _checked(self, told: messages.Reply) -> messages.Facts:
         """What the node told about its index. Raises NodeError for what cannot be true."""
@@ -149,7 +155,7 @@ class NodeLink:
         given = deadline.remaining
         number, future = self._write(body, given)
         self.breaker.begin()
-        return NodeCall(self, number, future, given, check)
+        return NodeCall(self, body, number, future, given, check)
 
     async def call(self, body: messages.Request, deadline: Deadline, check: Callable[[Any], T]) -> tuple[T, float]:
         """A reply as `check` makes it, and the seconds that the node worked on it. Raises NodeError."""
@@ -216,7 +222,7 @@ class NodeLink:
             self.lost(NodeError("rubbish", str(error)))
         else:
             self.lost(NodeError("connection", str(error or "the connection was closed")))
-        self._on_change()
+        self.on_change()
 
     def failed(self, error: NodeError, given: float) -> None:
         """Count a failure of a request that had so many seconds."""
@@ -225,6 +231,11 @@ class NodeLink:
             self.breaker.withdraw()
         else:
             self.breaker.fail(at_once=error.kind == "rubbish")
+
+    def lacks(self, kind: str, body: messages.Request) -> None:
+        """The node has given up the ranker or the census that a request names: it is to get it again."""
+        self.prepared.discard(getattr(body, "ranker" if kind == "ranker" else "version"))
+        self.on_change()
 
     def forget(self, number: int) -> None:
         """A reply with this number is not waited for any more."""
@@ -249,6 +260,7 @@ class NodeCall(Generic[T]):
     """A request that was sent with `given` seconds; `conclude` when `future` is done, or when they are over."""
 
     link: NodeLink
+    body: messages.Request
     number: int
     future: asyncio.Future[messages.Received]
     given: float
@@ -271,6 +283,8 @@ class NodeCall(Generic[T]):
             raise error from cause
         except NodeError as error:
             self.link.failed(error, self.given)
+            if error.kind in _GIVEN_UP:
+                self.link.lacks(error.kind, self.body)
             raise
         self.link.breaker.succeed()
         return checked, received.seconds

@@ -85,6 +85,8 @@ class ServedCollection:
         self._tasks: list[asyncio.Task[None]] = []
         self._current: ShardedSnapshot | None = None
         self._failed = ""
+        for link in (*self.links, *self.spares.links):
+            link.on_change = self.changed
 
     @property
     def snapshot(self) -> ShardedSnapshot:
@@ -139,6 +141,7 @@ class ServedCollection:
             self.check_ranker(name, file)
             RankerPasses(self.snapshot.collection.index, file.description)
             digest = ranker_digest(content)
+            # Also to nodes that have got it before: they may have given it up since.
             await asyncio.gather(*(self._give_ranker(link, digest, content) for link in self.links if link.is_up))
             self._contents = {**self._contents, checked_name(name): content}
             self._digests = {**self._digests, name: digest}
@@ -240,7 +243,8 @@ class ServedCollection:
         version = collection.version(number)
         try:
             for name, content in self._contents.items():
-                await self._give_ranker(link, self._digests[name], content)
+                if self._digests[name] not in link.prepared:
+                    await self._give_ranker(link, self._digests[name], content)
             if version not in link.prepared:
                 await link.order(messages.Prepare(version.commit, collection.census))
                 link.prepared.add(version)
@@ -250,8 +254,6 @@ class ServedCollection:
                 _log.warning("node %s cannot be prepared: %s", link.name, error)
 
     async def _give_ranker(self, link: NodeLink, digest: str, content: bytes) -> None:
-        if digest in link.prepared:
-            return
         try:
             await link.order(messages.PutRanker(content))
             link.prepared.add(digest)
