@@ -25,6 +25,7 @@ from rankwell.serving.shards import messages
 from rankwell.serving.shards.circuit_breaker import OPEN
 from rankwell.serving.shards.frames import MOST_BYTES, encoded, read_frame
 from rankwell.serving.shards.shard import HEDGED_SHARE
+from rankwell.serving.shards.shard_rankers import ShardRankers
 
 
 @pytest.fixture
@@ -540,6 +541,61 @@ def test_an_answer_is_of_one_ranker_while_it_is_replaced(folders, rankers):
 def _ids_and_scores(search):
     found = search.search("w1 w2")
     return found.ids, found.scores.tolist()
+
+
+@pytest.fixture
+def unusable(tmp_path):
+    """A ranker that reads a feature of one's own, of which nodes have no source."""
+    (tmp_path / "own.yaml").write_text("inputs: [{expression: bm25.body + own.fresh}]")
+    MadeRanker.from_yaml(tmp_path / "own.yaml").save(tmp_path / "own.rank")
+    return tmp_path / "own.rank"
+
+
+@pytest.mark.parametrize("name", ["it", "another"])
+def test_a_ranker_that_nodes_cannot_use_is_refused_and_the_old_one_stays(folders, rankers, unusable, name):
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes], {"it": rankers["linear"]}) as aggregator:
+            whole, rankers_before = await ask(aggregator), aggregator.snapshot.files
+            with pytest.raises(DataError, match=r"no source of own\.fresh: name the file or function"):
+                await aggregator.put_ranker(name, unusable)
+            assert aggregator.snapshot.files == rankers_before
+            assert shown(await ask(aggregator)) == shown(whole)
+            for node in nodes:
+                node.change = of_kind(
+                    messages.Done, lambda received: with_reply(received, messages.Failure("failed", "no room"))
+                )
+            with pytest.raises(DataError, match=r"node 127\.0\.0\.1:\d+ cannot use the ranker: no room"):
+                await aggregator.put_ranker(name, rankers["boosted"])
+            assert shown(await ask(aggregator)) == shown(whole)
+
+    asyncio.run(run())
+
+
+def with_reply(received, reply):
+    return msgspec.structs.replace(received, body=reply)
+
+
+def test_a_ranker_that_one_node_cannot_use_is_told_once_and_named_as_the_reason(folders, rankers, monkeypatch, caplog):
+    put = ShardRankers.put
+
+    def put_of_one_alone(self, content, index, sample):
+        if index.path == folders[1]:
+            raise DataError("there is no source of own.fresh.")
+        put(self, content, index, sample)
+
+    monkeypatch.setattr(ShardRankers, "put", put_of_one_alone)
+
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes], {"it": rankers["linear"]}) as aggregator:
+            await asyncio.sleep(1.0)
+            with pytest.raises(OverloadError, match=r"needs all shards.* did not take what it needs.*own\.fresh"):
+                await aggregator.features(messages.AskedQuery("w1 w2"), ["d1"], "it")
+            assert (await ask(aggregator, ranker="it")).missing == (aggregator.shards[1].name,)
+
+    asyncio.run(run())
+    assert len([one for one in caplog.records if "did not take a ranker" in one.message]) == 1
 
 
 def test_a_ranker_that_nodes_have_given_up_is_sent_again(folders, rankers, monkeypatch):

@@ -58,6 +58,7 @@ class NodeLink:
     facts : what the node said about its index; None before it was reached
     is_up : whether it is connected, and answered when it was last asked
     prepared : the versions and rankers (by digest) that it has got from this aggregator, and still has
+    refused : why it did not take the versions and rankers that it was given last
     on_change : called when it has another state than before, or lacks what it was prepared with
     """
 
@@ -67,6 +68,7 @@ class NodeLink:
         self.facts: messages.Facts | None = None
         self.is_up = False
         self.prepared: set[messages.Version | str] = set()
+        self.refused: dict[messages.Version | str, NodeError] = {}
         self.breaker = CircuitBreaker()
         self.n_failures: dict[str, int] = {}
         self.last_error = "it was not reached yet"
@@ -167,6 +169,24 @@ class NodeLink:
             raise
         return call.conclude()
 
+    async def give(self, body: messages.Prepare | messages.PutRanker, name: messages.Version | str) -> NodeError | None:
+        """Prepare the node with what requests call by this name; why it did not take it, None if it did."""
+        try:
+            await self.order(body)
+        except NodeError as error:
+            known = self.refused.get(name)
+            # A replica that has not got the commit yet is asked again soon. The same refusal is not logged every time.
+            if error.kind != "commit" and str(known) != str(error):
+                what = "a ranker" if isinstance(body, messages.PutRanker) else "a commit"
+                _log.warning("node %s did not take %s: %s", self.name, what, error)
+            # Of a connection that is lost nothing is remembered.
+            if self._transport is not None:
+                self.refused[name] = error
+            return error
+        self.prepared.add(name)
+        self.refused.pop(name, None)
+        return None
+
     async def order(self, body: messages.Request) -> None:
         """A request that takes its time, and whose reply says nothing."""
         received = await self._send(body, Deadline.after(_PREPARES_WITHIN))
@@ -245,6 +265,7 @@ class NodeLink:
         """Close the connection; whoever waits is told why."""
         self.is_up, self._is_heard, self.last_error = False, False, str(error)
         self.prepared.clear()
+        self.refused.clear()
         transport, self._transport = self._transport, None
         if transport is not None:
             transport.abort()

@@ -27,7 +27,7 @@ from rankwell.serving.ranking.ranker_passes import RankerPasses
 from rankwell.serving.shards import messages, replies
 from rankwell.serving.shards.collection import ShardedCollection
 from rankwell.serving.shards.node_link import HEALTH_SECONDS, NodeError, NodeLink
-from rankwell.serving.shards.shard import Shard
+from rankwell.serving.shards.shard import Shard, raise_mistake
 from rankwell.serving.shards.shard_rankers import ranker_digest
 from rankwell.serving.shards.spares import Spares
 
@@ -142,7 +142,14 @@ class ServedCollection:
             RankerPasses(self.snapshot.collection.index, file.description)
             digest = ranker_digest(content)
             # Also to nodes that have got it before: they may have given it up since.
-            await asyncio.gather(*(self._give_ranker(link, digest, content) for link in self.links if link.is_up))
+            links = [link for link in self.links if link.is_up]
+            refusals = await asyncio.gather(*(link.give(messages.PutRanker(content), digest) for link in links))
+            for link, refused in zip(links, refusals, strict=True):
+                # With a ranker that a node cannot use, its shard would be missing from every answer.
+                if refused is not None:
+                    raise_mistake(refused)
+                    if refused.kind == "failed":
+                        raise DataError(f"node {link.name} cannot use the ranker: {refused}")
             self._contents = {**self._contents, checked_name(name): content}
             self._digests = {**self._digests, name: digest}
             self._use({**self._files, name: file}, self.snapshot.collection)
@@ -240,25 +247,14 @@ class ServedCollection:
         )
 
     async def _prepare_link(self, link: NodeLink, collection: ShardedCollection, number: int) -> None:
+        for name, content in self._contents.items():
+            refused = link.refused.get(self._digests[name])
+            # A ranker that a node cannot use is not sent again until it is connected anew.
+            if self._digests[name] not in link.prepared and (refused is None or refused.kind != "mistake"):
+                await link.give(messages.PutRanker(content), self._digests[name])
         version = collection.version(number)
-        try:
-            for name, content in self._contents.items():
-                if self._digests[name] not in link.prepared:
-                    await self._give_ranker(link, self._digests[name], content)
-            if version not in link.prepared:
-                await link.order(messages.Prepare(version.commit, collection.census))
-                link.prepared.add(version)
-        except NodeError as error:
-            # A replica that has not got the commit yet is asked again soon.
-            if error.kind != "commit":
-                _log.warning("node %s cannot be prepared: %s", link.name, error)
-
-    async def _give_ranker(self, link: NodeLink, digest: str, content: bytes) -> None:
-        try:
-            await link.order(messages.PutRanker(content))
-            link.prepared.add(digest)
-        except NodeError as error:
-            _log.warning("node %s did not take a ranker: %s", link.name, error)
+        if version not in link.prepared:
+            await link.give(messages.Prepare(version.commit, collection.census), version)
 
 
 async def in_thread(work: Any, *arguments: Any) -> Any:

@@ -63,7 +63,7 @@ class Shard:
         """Ask for a reply: of one node, a call to conclude; of several, a task. Raises NodeError."""
         left = self.ready(needed)
         if not left:
-            raise NodeError("connection", self._why_not())
+            raise NodeError("connection", self._why_not(needed))
         if len(left) == 1:
             return left[0].begin(body, deadline, check)
         return asyncio.create_task(self._race(body, deadline, check, left))
@@ -102,10 +102,20 @@ class Shard:
             for task in running:
                 task.cancel()
 
-    def _why_not(self) -> str:
-        down = [f"{link.name}: {link.last_error}" for link in self.links if not link.is_up]
-        resting = [f"{link.name} failed and is left alone for a while" for link in self.links if link.is_up]
-        return "; ".join(down + resting)
+    def _why_not(self, needed: set[messages.Version | str]) -> str:
+        return "; ".join(_why_not_asked(link, needed) for link in sorted(self.links, key=lambda link: link.is_up))
+
+
+def _why_not_asked(link: NodeLink, needed: set[messages.Version | str]) -> str:
+    """Why a node cannot be asked for what needs these versions and rankers."""
+    if not link.is_up:
+        return f"{link.name}: {link.last_error}"
+    refused = [str(link.refused[one]) for one in needed if one in link.refused]
+    if refused:
+        return f"{link.name} did not take what it needs for the answer: {refused[0]}"
+    if not needed <= link.prepared:
+        return f"{link.name} is being prepared and can be asked soon"
+    return f"{link.name} failed and is left alone for a while"
 
 
 def raise_mistake(error: NodeError) -> None:
