@@ -341,6 +341,82 @@ def test_a_node_that_dies_is_missing_until_it_is_back(folders, rankers):
     asyncio.run(run())
 
 
+COUNTED = {
+    "words": {"query": "w3 w11 w8", "ranker": "bm25"},
+    "typing errors": {"query": "w3 w11x", "ranker": "bm25", "typos": True},
+    "a prefix": {"query": "w3 w1*", "ranker": "bm25"},
+    "feedback": {"query": "w3 w11", "ranker": "linear"},
+    "a document": {"query": "", "like": "d0"},
+}
+
+
+@pytest.mark.parametrize("asked", COUNTED.values(), ids=COUNTED.keys())
+def test_what_was_counted_without_a_shard_is_told_when_the_shard_is_back(folders, rankers, asked):
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes], {"linear": rankers["linear"]}) as aggregator:
+            whole = await ask(aggregator, **asked)
+            assert not whole.is_degraded
+            await forget_counts(aggregator)
+            async with aggregator._changing:
+                nodes[1].change = of_kind(messages.Counted, lambda received: None)
+                assert (await ask(aggregator, seconds=1.0, **asked)).missing
+                nodes[1].change = None
+                answer = await ask(aggregator, **asked)
+                assert (answer.missing, answer.is_partly_counted, answer.is_degraded) == ((), True, True)
+            end = time.monotonic() + 10.0
+            while (answer := await ask(aggregator, **asked)).is_degraded:
+                assert time.monotonic() < end
+                await asyncio.sleep(0.02)
+            assert shown(answer) == shown(whole)
+
+    asyncio.run(run())
+
+
+def test_what_was_counted_without_a_shard_is_told_over_http_and_not_kept(folders, rankers):
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes], {"alone": rankers["alone"]}) as aggregator:
+            service = AggregatorService(aggregator)
+            await forget_counts(aggregator)
+            async with aggregator._changing:
+                nodes[1].change = of_kind(messages.Counted, lambda received: None)
+                await service.search(api.SearchParameters("w3 w11", timeout_ms=1000))
+                nodes[1].change = None
+                answer = await service.search(api.SearchParameters("w3 w11", timeout_ms=5000))
+                assert (answer.coverage.missing, answer.degraded.reason, answer.cached) == ([], "counts", False)
+                assert "counted while a shard was missing" in answer.degraded.text
+                assert len(service.cache) == 0
+                with pytest.raises(OverloadError, match="counted while a shard was missing"):
+                    await aggregator.features(messages.AskedQuery("w3 w11"), ["d0"], "alone")
+
+    asyncio.run(run())
+
+
+def test_a_node_that_is_back_is_not_asked_with_counts_made_without_it(folders):
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes]) as aggregator:
+            queries = [f"w{number} w{number + 1}" for number in range(1, 12)]
+            whole = {query: shown(await ask(aggregator, query)) for query in queries}
+            await nodes[1].die()
+            await until(lambda: not aggregator.shards[1].links[0].is_up)
+            await forget_counts(aggregator)
+            assert all([(await ask(aggregator, query)).missing for query in queries])
+            await nodes[1].start()
+            complete, end = 0, time.monotonic() + 20.0
+            while complete < 2 * len(queries):
+                assert time.monotonic() < end
+                for query in queries:
+                    answer = await ask(aggregator, query)
+                    if not answer.missing:
+                        complete += 1
+                        assert not answer.is_degraded
+                        assert shown(answer) == whole[query]
+
+    asyncio.run(run())
+
+
 def aggregator_index(folders):
     from rankwell import Index
 

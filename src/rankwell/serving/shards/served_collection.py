@@ -196,8 +196,20 @@ class ServedCollection:
             facts, served = shard.facts(), collection.facts.get(number)
             if facts is not None and (served is None or facts.commit != served.commit):
                 return True
-        is_whole = all(self.is_available(shard) for shard in range(len(self.shards)))
-        return collection.is_full or (collection.is_incomplete and is_whole)
+        return collection.is_full or (collection.is_incomplete and self._could_count(collection))
+
+    def _could_count(self, collection: ShardedCollection) -> bool:
+        """Whether all shards could count words now. A node that is back need not be prepared for that: it would be for
+        the counts that were made without it. One that refused to be prepared would do so again.
+        """
+        return all(
+            any(
+                link.is_up and link.breaker.allows() and collection.version(number) not in link.refused
+                for link in shard.links
+            )
+            for number, shard in enumerate(self.shards)
+            if number in collection.facts
+        )
 
     async def _replace_collection(self) -> None:
         """Serve what the nodes have now."""
