@@ -538,6 +538,29 @@ def test_a_spare_takes_the_place_of_a_dead_node_and_gives_it_back(folders, ranke
     asyncio.run(run())
 
 
+def test_a_spare_that_dies_in_use_is_replaced_by_another(folders):
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        spares = [Node(None, folders=folders) for _ in range(2)]
+        async with network([[node] for node in nodes], spares=spares) as aggregator:
+            whole = await ask(aggregator)
+            await nodes[1].die()
+            await until(lambda: aggregator.spares.n_used == 1)
+            assert shown(await until_whole(aggregator)) == shown(whole)
+            used = aggregator.shards[1].links[-1]
+            await next(spare for spare in spares if spare.port == used.port).die()
+            await until(lambda: not used.is_up)
+            assert shown(await until_whole(aggregator)) == shown(whole)
+            assert aggregator.spares.n_used == 1
+            other = next(spare for spare in spares if spare.port != used.port)
+            assert [link.port for link in aggregator.shards[1].links] == [nodes[1].port, other.port]
+            await nodes[1].start()
+            await until(lambda: aggregator.spares.n_used == 0)
+            assert shown(await until_whole(aggregator)) == shown(whole)
+
+    asyncio.run(run())
+
+
 def test_partial_answers_are_never_cached(folders):
     async def run():
         nodes = [Node(folder) for folder in folders[:2]]
