@@ -15,7 +15,7 @@ import msgspec
 from tests.serving.node_network import Node, ask, forget_counts, make_shards, network, shown, until_whole
 
 from rankwell import IndexWriter, MadeRanker, RankedSearch
-from rankwell.errors import DataError
+from rankwell.errors import DataError, FileFormatError
 from rankwell.scoring.normaliser import Normaliser
 from rankwell.scoring.ranker_file import read_ranker_file
 from rankwell.serving.batching import OverloadError
@@ -197,6 +197,21 @@ async def until(condition, within=10.0):
     while not condition():
         assert time.monotonic() < end
         await asyncio.sleep(0.02)
+
+
+def test_a_shard_whose_files_are_damaged_is_missing_and_its_node_logs_why_once(folders, caplog):
+    def damaged(body):
+        raise FileFormatError("shard-1: a block of postings is damaged. Build the index again.")
+
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes]) as aggregator:
+            nodes[1].server.node._one = damaged
+            for _ in range(5):
+                assert (await ask(aggregator)).missing == (aggregator.shards[1].name,)
+
+    asyncio.run(run())
+    assert len([one for one in caplog.records if "a block of postings is damaged" in one.message]) == 1
 
 
 def test_a_node_that_hangs_costs_no_more_than_the_deadline_and_then_nothing(folders):

@@ -28,6 +28,8 @@ from rankwell.serving.short_pauses import short_pauses
 
 _log = logging.getLogger("rankwell.serving")
 
+# So many different failures are logged once each.
+_FAILURES_REMEMBERED = 1000
 # How long requests that have come may take after SIGTERM.
 _DRAINING_SECONDS = 30.0
 # Python's 5 ms would let the ranking thread delay every reply by that much.
@@ -64,6 +66,7 @@ class NodeServer:
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.StreamWriter] = set()
         self._running: set[asyncio.Task[None]] = set()
+        self._logged: set[str] = set()
         self._decoder = msgspec.msgpack.Decoder(messages.Sent)
 
     def serve(self, listening: socket.socket, *, ends_with_stdin: bool = False) -> None:
@@ -144,7 +147,7 @@ class NodeServer:
         try:
             body = await self._work(sent)
         except Exception as error:
-            body = _failure(error)
+            body = self._failure(error)
         if writer.is_closing():
             # Who asked is gone. uvloop's transports raise RuntimeError then, asyncio's own only log.
             return
@@ -201,19 +204,28 @@ class NodeServer:
                 replaced.close()
         return messages.Done()
 
+    def _failure(self, error: Exception) -> messages.Failure:
+        if isinstance(error, MissingError):
+            return messages.Failure(error.kind, str(error))
+        if isinstance(error, OverloadError):
+            return messages.Failure("overload", str(error), retry_after=error.retry_after)
+        if isinstance(error, ParameterError):
+            return messages.Failure("mistake", str(error), error.parameter)
+        if isinstance(error, DataError):
+            return messages.Failure("mistake", str(error))
+        self._log_failure(error)
+        return messages.Failure("failed", str(error))
 
-def _failure(error: Exception) -> messages.Failure:
-    if isinstance(error, MissingError):
-        return messages.Failure(error.kind, str(error))
-    if isinstance(error, OverloadError):
-        return messages.Failure("overload", str(error), retry_after=error.retry_after)
-    if isinstance(error, ParameterError):
-        return messages.Failure("mistake", str(error), error.parameter)
-    if isinstance(error, DataError):
-        return messages.Failure("mistake", str(error))
-    if not isinstance(error, RankwellError):
-        _log.error("a request failed", exc_info=error)
-    return messages.Failure("failed", str(error))
+    def _log_failure(self, error: Exception) -> None:
+        """Log a failure of the node itself, as of a file that is damaged: the same one once."""
+        if repr(error) in self._logged:
+            return
+        if len(self._logged) >= _FAILURES_REMEMBERED:
+            self._logged.clear()
+        self._logged.add(repr(error))
+        # What Rankwell raises on purpose says where it comes from.
+        trace = None if isinstance(error, RankwellError) else error
+        _log.error("a request failed, and others like it may: %s", error, exc_info=trace)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
