@@ -798,6 +798,48 @@ def test_who_has_not_said_the_token_cannot_send_much(folders):
     asyncio.run(run())
 
 
+def test_who_does_not_say_the_token_is_not_kept(folders, monkeypatch):
+    monkeypatch.setattr("rankwell.serving.shards.node_server._HELLO_SECONDS", 0.5)
+
+    async def run():
+        node = Node(folders[0], token="right")
+        await node.start()
+        silent = [await asyncio.open_connection("127.0.0.1", node._behind) for _ in range(5)]
+        # Half a frame is no word either.
+        silent[0][1].write(b"\x00\x00")
+        link = node.link()
+        await link.look()
+        async with asyncio.timeout(10.0):
+            assert [await reader.read() for reader, _ in silent] == [b""] * 5
+        await link.look()
+        assert link.is_up
+        for _, writer in silent:
+            writer.close()
+        await node.die()
+
+    asyncio.run(run())
+
+
+def test_many_who_do_not_say_the_token_do_not_keep_out_who_does(folders, monkeypatch):
+    monkeypatch.setattr("rankwell.serving.shards.node_server._MOST_STRANGERS", 3)
+    monkeypatch.setattr("rankwell.serving.shards.node_server._HELLO_SECONDS", 60.0)
+
+    async def run():
+        node = Node(folders[0], token="right")
+        await node.start()
+        silent = [await asyncio.open_connection("127.0.0.1", node._behind) for _ in range(10)]
+        link = node.link()
+        await link.look()
+        assert link.is_up
+        await until(lambda: sum(reader.at_eof() or reader.exception() is not None for reader, _ in silent) == 8)
+        assert len(node.server._connections) == 3
+        for _, writer in silent:
+            writer.close()
+        await node.die()
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("name", ["asyncio", "uvloop"])
 def test_a_reply_to_an_aggregator_that_is_gone_is_no_error(folders, name):
     """As after SIGSTOP and SIGCONT: what came before is answered when the connection is closed already."""

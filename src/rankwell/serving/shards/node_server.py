@@ -28,6 +28,9 @@ from rankwell.serving.short_pauses import short_pauses
 
 _log = logging.getLogger("rankwell.serving")
 
+# How long a connection may take to say the token, and how many may be open that have not said it.
+_HELLO_SECONDS = 2.0
+_MOST_STRANGERS = 64
 # So many different failures are logged once each.
 _FAILURES_REMEMBERED = 1000
 # How long requests that have come may take after SIGTERM.
@@ -65,6 +68,8 @@ class NodeServer:
         )
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.StreamWriter] = set()
+        # The oldest first.
+        self._strangers: dict[asyncio.StreamWriter, None] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._logged: set[str] = set()
         self._decoder = msgspec.msgpack.Decoder(messages.Sent)
@@ -125,7 +130,7 @@ class NodeServer:
 
     async def _is_welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Whether the first message has the token and a protocol that is known."""
-        body = await read_frame(reader, MOST_BYTES_UNKNOWN)
+        body = await self._first_frame(reader, writer)
         sent = None if body is None else decoded(body, self._decoder)
         if sent is None:
             return False
@@ -140,6 +145,22 @@ class NodeServer:
         writer.write(encoded(messages.Received(sent.number, 0.0, reply)))
         await writer.drain()
         return not refused
+
+    async def _first_frame(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes | None:
+        """What a connection says first; None if it was closed before. One that says nothing is not kept."""
+        if len(self._strangers) >= _MOST_STRANGERS:
+            # An aggregator says the token at once: who has waited for longest is none.
+            oldest = next(iter(self._strangers))
+            del self._strangers[oldest]
+            oldest.transport.abort()
+        self._strangers[writer] = None
+        try:
+            async with asyncio.timeout(_HELLO_SECONDS):
+                return await read_frame(reader, MOST_BYTES_UNKNOWN)
+        except TimeoutError as cause:
+            raise FrameError(f"it did not say the token within {_HELLO_SECONDS:g} s.") from cause
+        finally:
+            self._strangers.pop(writer, None)
 
     async def _reply(self, sent: messages.Sent, writer: asyncio.StreamWriter) -> None:
         started = time.perf_counter()
