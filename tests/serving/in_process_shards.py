@@ -23,6 +23,7 @@ class InProcessLink:
     def __init__(self, node):
         self.node, self.facts, self.is_up = node, node.describe(), True
         self.prepared, self.breaker, self.n_waiting, self.last_error = set(), CircuitBreaker(), 0, ""
+        self.pace = CircuitBreaker()
         self.name = self.facts.folder
         self.asked, self.n_failures, self.refused = [], {}, {}
 

@@ -22,7 +22,7 @@ from rankwell.serving.batching import OverloadError
 from rankwell.serving.http import messages as api
 from rankwell.serving.http.aggregator_service import AggregatorService
 from rankwell.serving.shards import messages
-from rankwell.serving.shards.circuit_breaker import OPEN
+from rankwell.serving.shards.circuit_breaker import CLOSED, OPEN
 from rankwell.serving.shards.frames import MOST_BYTES, encoded, read_frame
 from rankwell.serving.shards.shard import HEDGED_SHARE
 from rankwell.serving.shards.shard_rankers import ShardRankers
@@ -499,6 +499,34 @@ def test_a_slow_replica_is_hedged_and_the_quick_one_answers(folders):
             assert shard.n_hedged >= 1
             assert shard.n_won >= 1
             slow.delay = 0.0
+
+    asyncio.run(run())
+
+
+def test_a_replica_that_lost_against_another_is_not_asked_first(folders):
+    """Its ranking hangs: it says that it lives, and a hedge that it loses is no failure of a request."""
+
+    async def run():
+        replicas = [Node(folders[0]), Node(folders[0])]
+        async with network([replicas]) as aggregator:
+            shard = aggregator.shards[0]
+            for _ in range(30):
+                await ask(aggregator)
+            hangs = shard.ready(set())[0]
+            node = next(node for node in replicas if node.port == hangs.port)
+            node.change = lambda received: None if isinstance(received.body, messages.Selected) else received
+            for _ in range(20):
+                assert not (await ask(aggregator, seconds=10.0)).missing
+                if hangs.pace.state == OPEN:
+                    assert shard.ready(set())[-1] is hangs
+            assert hangs.is_up
+            # It was tried again after longer and longer pauses.
+            assert 1 <= shard.n_hedged <= 6
+            node.change = None
+            await until(lambda: hangs.pace.state != OPEN)
+            for _ in range(5):
+                await ask(aggregator)
+            assert hangs.pace.state == CLOSED
 
     asyncio.run(run())
 

@@ -58,6 +58,7 @@ class NodeLink:
     facts : what the node said about its index; None before it was reached
     is_up : whether it is connected, and answered when it was last asked
     prepared : the versions and rankers (by digest) that it has got from this aggregator, and still has
+    pace : open for a while after another replica was quicker although it was asked later: others are asked first
     refused : why it did not take the versions and rankers that it was given last
     on_change : called when it has another state than before, or lacks what it was prepared with
     """
@@ -70,6 +71,7 @@ class NodeLink:
         self.prepared: set[messages.Version | str] = set()
         self.refused: dict[messages.Version | str, NodeError] = {}
         self.breaker = CircuitBreaker()
+        self.pace = CircuitBreaker(most_failures=1)
         self.n_failures: dict[str, int] = {}
         self.last_error = "it was not reached yet"
         self._is_heard = False
@@ -308,6 +310,7 @@ class NodeCall(Generic[T]):
                 self.link.lacks(error.kind, self.body)
             raise
         self.link.breaker.succeed()
+        self.link.pace.succeed()
         return checked, received.seconds
 
     def withdraw(self) -> None:

@@ -1,6 +1,7 @@
 """A shard as an aggregator sees it: one or several nodes with the same index.
 
-A request goes to the replica with the fewest requests under way. If it fails, the next one is asked; if it is slower
+A request goes to the replica with the fewest requests under way, of those that did not lose against another one just
+now. If it fails, the next one is asked; if it is slower
 than nearly all requests of its kind were, the next one is asked too, and the first answer counts. Such hedged requests
 are a bounded share of all, so that they cannot double the load of a shard that is slow because it has too much to do.
 """
@@ -16,6 +17,7 @@ from rankwell.errors import DataError, ParameterError
 from rankwell.serving.batching import OverloadError
 from rankwell.serving.deadline import Deadline
 from rankwell.serving.shards import messages
+from rankwell.serving.shards.circuit_breaker import OPEN
 from rankwell.serving.shards.latency_quantile import LatencyQuantile
 from rankwell.serving.shards.node_link import NodeCall, NodeError, NodeLink
 
@@ -53,9 +55,9 @@ class Shard:
         return max(alive, key=lambda facts: (commits.count(facts.commit), facts.generation), default=None)
 
     def ready(self, needed: set[messages.Version | str]) -> list[NodeLink]:
-        """The nodes that can be asked now, those with the fewest requests first."""
+        """The nodes that can be asked now, those with the fewest requests first; last those that others outran."""
         able = [link for link in self.links if link.is_up and needed <= link.prepared and link.breaker.allows()]
-        return sorted(able, key=lambda link: link.n_waiting)
+        return sorted(able, key=lambda link: (link.pace.state == OPEN, link.n_waiting))
 
     def begin(
         self, body: Any, deadline: Deadline, check: Callable[[Any], T], needed: set[messages.Version | str]
@@ -74,7 +76,8 @@ class Shard:
         """The first good reply of a replica, and the seconds that the node worked on it. Raises NodeError."""
         self._hedges = min(self._hedges + HEDGED_SHARE, _MOST_SAVED_HEDGES)
         latency, started = self._latencies.setdefault(type(body), LatencyQuantile()), time.monotonic()
-        first = asyncio.create_task(left.pop(0).call(body, deadline, check))
+        asked_first = left.pop(0)
+        first = asyncio.create_task(asked_first.call(body, deadline, check))
         running, hedge, error = {first}, None, NodeError("connection", "no replica answered")
         try:
             while running:
@@ -89,6 +92,9 @@ class Shard:
                     try:
                         answer = task.result()
                         self.n_won += task is hedge
+                        if task is hedge and first in running:
+                            # One whose ranking hangs lives otherwise, and would be asked first again and again.
+                            asked_first.pace.fail()
                         latency.add(time.monotonic() - started)
                         return answer
                     except NodeError as failed:
