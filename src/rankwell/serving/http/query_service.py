@@ -34,7 +34,7 @@ T = TypeVar("T")
 _MOST_ASIDE = 16
 _MOST_COMPARED = 4
 _PARTIAL = "the deadline came before the ranker: results are in the order of the stage before."
-_PARTLY_COUNTED = "words were counted while a shard was missing, and are counted again now: scores are not yet those of all documents."
+_PARTLY_COUNTED = "words were counted while a shard was missing, and are counted again now: scores may still change."
 _NAMED = 4
 
 

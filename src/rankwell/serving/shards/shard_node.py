@@ -166,7 +166,7 @@ class ShardNode:
         return view
 
     def _used(self, version: messages.Version) -> ShardView | None:
-        """A view that is about to be used, which is kept for longer than those that are not; None if it is not kept."""
+        """A view that is about to be used, and is kept for longer than those that are not; None if it is gone."""
         with self._changing:
             view = self._views.get(version)
             if view is not None:

@@ -131,7 +131,7 @@ class ShardRankers:
         return scored
 
     def _used(self, ranker: str) -> RankerDescription | None:
-        """A ranker that is about to be used, which is kept for longer than those that are not; None if it is not kept."""
+        """A ranker that is about to be used, and is kept for longer than those that are not; None if it is gone."""
         with self._changing:
             description = self._descriptions.get(ranker)
             if description is not None:
