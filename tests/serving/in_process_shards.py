@@ -23,8 +23,9 @@ class InProcessLink:
     def __init__(self, node):
         self.node, self.facts, self.is_up = node, node.describe(), True
         self.prepared, self.breaker, self.n_waiting, self.last_error = set(), CircuitBreaker(), 0, ""
+        self.pace = CircuitBreaker()
         self.name = self.facts.folder
-        self.asked, self.n_failures = [], {}
+        self.asked, self.n_failures, self.refused = [], {}, {}
 
     async def watch(self):
         while True:
@@ -46,9 +47,10 @@ class InProcessLink:
     def begin(self, body, deadline, check):
         return asyncio.ensure_future(self.call(body, deadline, check))
 
-    async def order(self, body):
+    async def give(self, body, name):
         body = msgspec.msgpack.decode(msgspec.msgpack.encode(body), type=messages.Request)
         self.node.prepare(body) if isinstance(body, messages.Prepare) else self.node.put_ranker(body)
+        self.prepared.add(name)
 
 
 def aggregator_of(folders, rankers=None, **settings):

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import re
 import time
 from dataclasses import replace
 
@@ -14,16 +15,17 @@ import msgspec
 from tests.serving.node_network import Node, ask, forget_counts, make_shards, network, shown, until_whole
 
 from rankwell import IndexWriter, MadeRanker, RankedSearch
-from rankwell.errors import DataError
+from rankwell.errors import DataError, FileFormatError
 from rankwell.scoring.normaliser import Normaliser
 from rankwell.scoring.ranker_file import read_ranker_file
 from rankwell.serving.batching import OverloadError
 from rankwell.serving.http import messages as api
 from rankwell.serving.http.aggregator_service import AggregatorService
 from rankwell.serving.shards import messages
-from rankwell.serving.shards.circuit_breaker import OPEN
+from rankwell.serving.shards.circuit_breaker import CLOSED, OPEN
 from rankwell.serving.shards.frames import MOST_BYTES, encoded, read_frame
 from rankwell.serving.shards.shard import HEDGED_SHARE
+from rankwell.serving.shards.shard_rankers import ShardRankers
 
 
 @pytest.fixture
@@ -107,6 +109,109 @@ def test_a_node_that_replies_rubbish_is_left_out_until_it_is_well(folders, ranke
             assert shown(await until_whole(aggregator, k=40)) == shown(whole)
 
     asyncio.run(run())
+
+
+IMPOSSIBLE_FACTS = {
+    "no schema": {"schema": {"hello": 1}},
+    "fields that are not names": {"schema": {"streams": "title", "statics": []}},
+    "an analysis of another release": {"analysis": {"words": "unheard of"}},
+    "too few counts of words": {"tokens": [7]},
+    "a negative count": {"tokens": [-1, 3, 2]},
+    "more documents than numbers": {"n_docs": 10**6},
+    "more words than there can be": {"n_bytes": 1 << 63},
+}
+
+
+@pytest.mark.parametrize("changes", IMPOSSIBLE_FACTS.values(), ids=IMPOSSIBLE_FACTS.keys())
+def test_facts_that_cannot_be_true_are_rubbish(folders, changes):
+    async def run():
+        node = Node(folders[0])
+        await node.start()
+        node.change = of_kind(messages.Facts, lambda received: with_body(received, **changes))
+        link = node.link()
+        await link.look()
+        assert not link.is_up
+        assert link.facts is None
+        assert re.search("none|not names|cannot read|counts", link.last_error)
+        node.change = None
+        await link.look()
+        assert link.is_up
+        await node.die()
+
+    asyncio.run(run())
+
+
+def test_impossible_facts_of_a_node_do_not_end_the_care_for_the_others(folders):
+    """A reply that is well-formed and wrong costs its node alone, until it is right; nodes still come back."""
+
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes]) as aggregator:
+            whole = await ask(aggregator)
+            wrong = {"commit": "another", "schema": {"hello": 1}}
+            nodes[0].change = of_kind(messages.Facts, lambda received: with_body(received, **wrong))
+            await until(lambda: not aggregator.shards[0].links[0].is_up)
+            assert (await ask(aggregator)).missing == (aggregator.shards[0].name,)
+            nodes[0].change = None
+            assert shown(await until_whole(aggregator)) == shown(whole)
+            await nodes[1].die()
+            await nodes[1].start()
+            assert shown(await until_whole(aggregator)) == shown(whole)
+
+    asyncio.run(run())
+
+
+def test_an_unexpected_failure_does_not_end_the_care_for_nodes(folders, monkeypatch, caplog):
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes]) as aggregator:
+            whole = await ask(aggregator)
+            look_after = aggregator.spares.look_after
+
+            async def fail(shards, served):
+                raise KeyError("statics")
+
+            aggregator.spares.look_after = fail
+            await until(lambda: any("served together" in one.message for one in caplog.records))
+            await asyncio.sleep(0.8)
+            aggregator.spares.look_after = look_after
+            await nodes[1].die()
+            await nodes[1].start()
+            assert shown(await until_whole(aggregator)) == shown(whole)
+            with monkeypatch.context() as patched:
+                patched.setattr("rankwell.serving.shards.node_link._without_load", None)
+                await until(lambda: any("cannot be looked at" in one.message for one in caplog.records))
+            await until_whole_or_refused(aggregator)
+            assert shown(await ask(aggregator)) == shown(whole)
+
+    asyncio.run(run())
+    logged = [one.message for one in caplog.records if one.levelname == "ERROR"]
+    # Of each node, and of the collection: every failure once.
+    assert [one for one in logged if "served together" in one] == [logged[0]]
+    assert len(logged) == len(set(logged)) <= 3
+
+
+async def until(condition, within=10.0):
+    """Wait for a condition; fails after some seconds."""
+    end = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.02)
+
+
+def test_a_shard_whose_files_are_damaged_is_missing_and_its_node_logs_why_once(folders, caplog):
+    def damaged(body):
+        raise FileFormatError("shard-1: a block of postings is damaged. Build the index again.")
+
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes]) as aggregator:
+            nodes[1].server.node._one = damaged
+            for _ in range(5):
+                assert (await ask(aggregator)).missing == (aggregator.shards[1].name,)
+
+    asyncio.run(run())
+    assert len([one for one in caplog.records if "a block of postings is damaged" in one.message]) == 1
 
 
 def test_a_node_that_hangs_costs_no_more_than_the_deadline_and_then_nothing(folders):
@@ -251,6 +356,82 @@ def test_a_node_that_dies_is_missing_until_it_is_back(folders, rankers):
     asyncio.run(run())
 
 
+COUNTED = {
+    "words": {"query": "w3 w11 w8", "ranker": "bm25"},
+    "typing errors": {"query": "w3 w11x", "ranker": "bm25", "typos": True},
+    "a prefix": {"query": "w3 w1*", "ranker": "bm25"},
+    "feedback": {"query": "w3 w11", "ranker": "linear"},
+    "a document": {"query": "", "like": "d0"},
+}
+
+
+@pytest.mark.parametrize("asked", COUNTED.values(), ids=COUNTED.keys())
+def test_what_was_counted_without_a_shard_is_told_when_the_shard_is_back(folders, rankers, asked):
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes], {"linear": rankers["linear"]}) as aggregator:
+            whole = await ask(aggregator, **asked)
+            assert not whole.is_degraded
+            await forget_counts(aggregator)
+            async with aggregator._changing:
+                nodes[1].change = of_kind(messages.Counted, lambda received: None)
+                assert (await ask(aggregator, seconds=1.0, **asked)).missing
+                nodes[1].change = None
+                answer = await ask(aggregator, **asked)
+                assert (answer.missing, answer.is_partly_counted, answer.is_degraded) == ((), True, True)
+            end = time.monotonic() + 10.0
+            while (answer := await ask(aggregator, **asked)).is_degraded:
+                assert time.monotonic() < end
+                await asyncio.sleep(0.02)
+            assert shown(answer) == shown(whole)
+
+    asyncio.run(run())
+
+
+def test_what_was_counted_without_a_shard_is_told_over_http_and_not_kept(folders, rankers):
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes], {"alone": rankers["alone"]}) as aggregator:
+            service = AggregatorService(aggregator)
+            await forget_counts(aggregator)
+            async with aggregator._changing:
+                nodes[1].change = of_kind(messages.Counted, lambda received: None)
+                await service.search(api.SearchParameters("w3 w11", timeout_ms=1000))
+                nodes[1].change = None
+                answer = await service.search(api.SearchParameters("w3 w11", timeout_ms=5000))
+                assert (answer.coverage.missing, answer.degraded.reason, answer.cached) == ([], "counts", False)
+                assert "counted while a shard was missing" in answer.degraded.text
+                assert len(service.cache) == 0
+                with pytest.raises(OverloadError, match="counted while a shard was missing"):
+                    await aggregator.features(messages.AskedQuery("w3 w11"), ["d0"], "alone")
+
+    asyncio.run(run())
+
+
+def test_a_node_that_is_back_is_not_asked_with_counts_made_without_it(folders):
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes]) as aggregator:
+            queries = [f"w{number} w{number + 1}" for number in range(1, 12)]
+            whole = {query: shown(await ask(aggregator, query)) for query in queries}
+            await nodes[1].die()
+            await until(lambda: not aggregator.shards[1].links[0].is_up)
+            await forget_counts(aggregator)
+            assert all([(await ask(aggregator, query)).missing for query in queries])
+            await nodes[1].start()
+            complete, end = 0, time.monotonic() + 20.0
+            while complete < 2 * len(queries):
+                assert time.monotonic() < end
+                for query in queries:
+                    answer = await ask(aggregator, query)
+                    if not answer.missing:
+                        complete += 1
+                        assert not answer.is_degraded
+                        assert shown(answer) == whole[query]
+
+    asyncio.run(run())
+
+
 def aggregator_index(folders):
     from rankwell import Index
 
@@ -322,6 +503,34 @@ def test_a_slow_replica_is_hedged_and_the_quick_one_answers(folders):
     asyncio.run(run())
 
 
+def test_a_replica_that_lost_against_another_is_not_asked_first(folders):
+    """Its ranking hangs: it says that it lives, and a hedge that it loses is no failure of a request."""
+
+    async def run():
+        replicas = [Node(folders[0]), Node(folders[0])]
+        async with network([replicas]) as aggregator:
+            shard = aggregator.shards[0]
+            for _ in range(30):
+                await ask(aggregator)
+            hangs = shard.ready(set())[0]
+            node = next(node for node in replicas if node.port == hangs.port)
+            node.change = lambda received: None if isinstance(received.body, messages.Selected) else received
+            for _ in range(20):
+                assert not (await ask(aggregator, seconds=10.0)).missing
+                if hangs.pace.state == OPEN:
+                    assert shard.ready(set())[-1] is hangs
+            assert hangs.is_up
+            # It was tried again after longer and longer pauses.
+            assert 1 <= shard.n_hedged <= 6
+            node.change = None
+            await until(lambda: hangs.pace.state != OPEN)
+            for _ in range(5):
+                await ask(aggregator)
+            assert hangs.pace.state == CLOSED
+
+    asyncio.run(run())
+
+
 def test_hedged_requests_are_a_bounded_share(folders):
     async def run():
         replicas = [Node(folders[0]), Node(folders[0])]
@@ -368,6 +577,29 @@ def test_a_spare_takes_the_place_of_a_dead_node_and_gives_it_back(folders, ranke
             assert aggregator.spares.n_used == 0
             assert shown(await until_whole(aggregator)) == shown(whole)
             assert [link.port for link in aggregator.shards[1].links] == [nodes[1].port]
+
+    asyncio.run(run())
+
+
+def test_a_spare_that_dies_in_use_is_replaced_by_another(folders):
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        spares = [Node(None, folders=folders) for _ in range(2)]
+        async with network([[node] for node in nodes], spares=spares) as aggregator:
+            whole = await ask(aggregator)
+            await nodes[1].die()
+            await until(lambda: aggregator.spares.n_used == 1)
+            assert shown(await until_whole(aggregator)) == shown(whole)
+            used = aggregator.shards[1].links[-1]
+            await next(spare for spare in spares if spare.port == used.port).die()
+            await until(lambda: not used.is_up)
+            assert shown(await until_whole(aggregator)) == shown(whole)
+            assert aggregator.spares.n_used == 1
+            other = next(spare for spare in spares if spare.port != used.port)
+            assert [link.port for link in aggregator.shards[1].links] == [nodes[1].port, other.port]
+            await nodes[1].start()
+            await until(lambda: aggregator.spares.n_used == 0)
+            assert shown(await until_whole(aggregator)) == shown(whole)
 
     asyncio.run(run())
 
@@ -453,6 +685,120 @@ def _ids_and_scores(search):
     return found.ids, found.scores.tolist()
 
 
+@pytest.fixture
+def unusable(tmp_path):
+    """A ranker that reads a feature of one's own, of which nodes have no source."""
+    (tmp_path / "own.yaml").write_text("inputs: [{expression: bm25.body + own.fresh}]")
+    MadeRanker.from_yaml(tmp_path / "own.yaml").save(tmp_path / "own.rank")
+    return tmp_path / "own.rank"
+
+
+@pytest.mark.parametrize("name", ["it", "another"])
+def test_a_ranker_that_nodes_cannot_use_is_refused_and_the_old_one_stays(folders, rankers, unusable, name):
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes], {"it": rankers["linear"]}) as aggregator:
+            whole, rankers_before = await ask(aggregator), aggregator.snapshot.files
+            with pytest.raises(DataError, match=r"no source of own\.fresh: name the file or function"):
+                await aggregator.put_ranker(name, unusable)
+            assert aggregator.snapshot.files == rankers_before
+            assert shown(await ask(aggregator)) == shown(whole)
+            for node in nodes:
+                node.change = of_kind(
+                    messages.Done, lambda received: with_reply(received, messages.Failure("failed", "no room"))
+                )
+            with pytest.raises(DataError, match=r"node 127\.0\.0\.1:\d+ cannot use the ranker: no room"):
+                await aggregator.put_ranker(name, rankers["boosted"])
+            assert shown(await ask(aggregator)) == shown(whole)
+
+    asyncio.run(run())
+
+
+def with_reply(received, reply):
+    return msgspec.structs.replace(received, body=reply)
+
+
+def test_a_ranker_that_one_node_cannot_use_is_told_once_and_named_as_the_reason(folders, rankers, monkeypatch, caplog):
+    put = ShardRankers.put
+
+    def put_of_one_alone(self, content, index, sample):
+        if index.path == folders[1]:
+            raise DataError("there is no source of own.fresh.")
+        put(self, content, index, sample)
+
+    monkeypatch.setattr(ShardRankers, "put", put_of_one_alone)
+
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes], {"it": rankers["linear"]}) as aggregator:
+            await asyncio.sleep(1.0)
+            with pytest.raises(OverloadError, match=r"needs all shards.* did not take what it needs.*own\.fresh"):
+                await aggregator.features(messages.AskedQuery("w1 w2"), ["d1"], "it")
+            assert (await ask(aggregator, ranker="it")).missing == (aggregator.shards[1].name,)
+
+    asyncio.run(run())
+    assert len([one for one in caplog.records if "did not take a ranker" in one.message]) == 1
+
+
+def test_a_ranker_that_nodes_have_given_up_is_sent_again(folders, rankers, monkeypatch):
+    """Nodes keep a bounded number of rankers: here two, and the default is not used while others come."""
+    monkeypatch.setattr("rankwell.serving.shards.shard_rankers._RANKERS_KEPT", 2)
+
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes], {"linear": rankers["linear"]}) as aggregator:
+            whole = await ask(aggregator)
+            for name in ("boosted", "alone", "cascade"):
+                await aggregator.put_ranker("other", rankers[name])
+            await forget_counts(aggregator)
+            await until_whole_or_refused(aggregator)
+            assert shown(await ask(aggregator)) == shown(whole)
+            assert not (await until_whole(aggregator, ranker="other")).missing
+
+    asyncio.run(run())
+
+
+def test_a_ranker_that_is_used_is_not_given_up(folders, rankers, monkeypatch):
+    """There is room for those in use and for the one that was replaced."""
+    monkeypatch.setattr("rankwell.serving.shards.shard_rankers._RANKERS_KEPT", 3)
+
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes], {"linear": rankers["linear"]}) as aggregator:
+            for name in ("boosted", "alone", "cascade", "boosted"):
+                await aggregator.put_ranker("other", rankers[name])
+                await forget_counts(aggregator)
+                assert not (await ask(aggregator)).missing
+                assert not (await ask(aggregator, ranker="other")).missing
+
+    asyncio.run(run())
+
+
+def test_a_census_that_a_node_has_given_up_is_sent_again(folders, monkeypatch):
+    """As if other aggregators used the same nodes: the census that is used is kept, others take its place otherwise."""
+    monkeypatch.setattr("rankwell.serving.shards.shard_node._CENSUSES_KEPT", 2)
+
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes]) as aggregator:
+            whole, collection = await ask(aggregator), aggregator.snapshot.collection
+
+            def prepare_others(epochs):
+                for shard, node in enumerate(nodes):
+                    for epoch in epochs:
+                        census = msgspec.structs.replace(collection.census, epoch=epoch)
+                        node.server.node.prepare(messages.Prepare(collection.facts[shard].commit, census))
+
+            for epoch in range(100, 104):
+                prepare_others([epoch])
+                assert shown(await ask(aggregator)) == shown(whole)
+            prepare_others(range(104, 107))
+            await until_whole_or_refused(aggregator)
+            assert shown(await ask(aggregator)) == shown(whole)
+
+    asyncio.run(run())
+
+
 def test_a_wrong_token_is_refused_and_told(folders):
     async def run():
         node = Node(folders[0], token="right")
@@ -475,6 +821,48 @@ def test_who_has_not_said_the_token_cannot_send_much(folders):
         writer.write((1 << 20).to_bytes(4, "big") + b"x" * 100)
         assert await reader.read() == b""
         writer.close()
+        await node.die()
+
+    asyncio.run(run())
+
+
+def test_who_does_not_say_the_token_is_not_kept(folders, monkeypatch):
+    monkeypatch.setattr("rankwell.serving.shards.node_server._HELLO_SECONDS", 0.5)
+
+    async def run():
+        node = Node(folders[0], token="right")
+        await node.start()
+        silent = [await asyncio.open_connection("127.0.0.1", node._behind) for _ in range(5)]
+        # Half a frame is no word either.
+        silent[0][1].write(b"\x00\x00")
+        link = node.link()
+        await link.look()
+        async with asyncio.timeout(10.0):
+            assert [await reader.read() for reader, _ in silent] == [b""] * 5
+        await link.look()
+        assert link.is_up
+        for _, writer in silent:
+            writer.close()
+        await node.die()
+
+    asyncio.run(run())
+
+
+def test_many_who_do_not_say_the_token_do_not_keep_out_who_does(folders, monkeypatch):
+    monkeypatch.setattr("rankwell.serving.shards.node_server._MOST_STRANGERS", 3)
+    monkeypatch.setattr("rankwell.serving.shards.node_server._HELLO_SECONDS", 60.0)
+
+    async def run():
+        node = Node(folders[0], token="right")
+        await node.start()
+        silent = [await asyncio.open_connection("127.0.0.1", node._behind) for _ in range(10)]
+        link = node.link()
+        await link.look()
+        assert link.is_up
+        await until(lambda: sum(reader.at_eof() or reader.exception() is not None for reader, _ in silent) == 8)
+        assert len(node.server._connections) == 3
+        for _, writer in silent:
+            writer.close()
         await node.die()
 
     asyncio.run(run())

@@ -5,14 +5,19 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("uvicorn", reason="the server needs the extra 'serve'")
+
 from tests.serving.served_index import N_CANDIDATES, QUERIES
 from tests.serving.server_process import serving_from
 
 from rankwell import Client, ServerError
 from rankwell.kernels.threads import available_cores
+from rankwell.serving.http.server import bind, bind_for_processes
 from rankwell.serving.http.server_processes import cores_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="finds the processes in /proc")
@@ -84,6 +89,20 @@ def test_processes_of_one_thread_that_fill_the_machine_have_a_core_each(served, 
             assert search(client.address, QUERIES[0])["results"]
     finally:
         os.sched_setaffinity(0, cores)
+
+
+def test_a_port_that_another_server_of_several_processes_has_is_refused(served):
+    folder, _ = served
+    with closing(bind_for_processes("127.0.0.1", 0)) as other:
+        other.listen()
+        port = other.getsockname()[1]
+        command = [sys.executable, "-m", "rankwell", "serve", "--port", str(port), "--processes", "2", folder / "index"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert f"cannot listen on 127.0.0.1 port {port}: another program uses it." in " ".join(done.stderr.split())
+    with closing(bind_for_processes("127.0.0.1", port)) as again:
+        # Those of one server share it.
+        bind("127.0.0.1", again.getsockname()[1], shared=True).close()
 
 
 def test_processes_that_do_not_fill_the_machine_run_anywhere():

@@ -195,7 +195,7 @@ def serve(
     check_extra("serve")
     from rankwell.index.text.synonyms import Synonyms
     from rankwell.kernels.threads import available_cores
-    from rankwell.serving.http.server import bind
+    from rankwell.serving.http.server import bind, bind_for_processes
     from rankwell.serving.http.server_processes import READY, ServerProcesses, cores_of, end_with_stdin
     from rankwell.serving.http.structured_log import log_to_stderr
     from rankwell.serving.result_cache import ResultCache
@@ -217,7 +217,7 @@ def serve(
         alone = {"--use-log": use_log, "--judgments": judgments, "a token": token, "--nodes": nodes}
         check_alone([name for name, given in alone.items() if given], len(folders), replicas, spares)
         check_files(folders[0], named.values())
-    listening = bind(host, port, shared=processes > 1 or is_one_of_several)
+    listening = bind_for_processes(host, port) if processes > 1 else bind(host, port, shared=is_one_of_several)
     log_to_stderr(log_level)
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listening.getsockname()[1]}"

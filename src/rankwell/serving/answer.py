@@ -92,6 +92,7 @@ class Answer:
     device : where it was ranked; fallback : why it was not the device that should have been used
     missing : the shards that did not answer, of n_shards
     n_matches : None if the search stopped before all were known; n_examined : how many documents it looked at then
+    is_partly_counted : whether a shard was missing when words were counted that scores are made of
     facets : the counts of fields; words : what was searched for, if that is not a query of the request
     """
 
@@ -110,8 +111,9 @@ class Answer:
     n_examined: int | None = None
     facets: Facets = field(default_factory=dict)
     words: tuple[str, ...] = ()
+    is_partly_counted: bool = False
 
     @property
     def is_degraded(self) -> bool:
         """Whether it is less than an answer with more time and all shards would be."""
-        return self.is_partial or bool(self.missing)
+        return self.is_partial or self.is_partly_counted or bool(self.missing)

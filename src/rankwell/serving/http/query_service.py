@@ -34,6 +34,7 @@ T = TypeVar("T")
 _MOST_ASIDE = 16
 _MOST_COMPARED = 4
 _PARTIAL = "the deadline came before the ranker: results are in the order of the stage before."
+_PARTLY_COUNTED = "words were counted while a shard was missing, and are counted again now: scores may still change."
 _NAMED = 4
 
 
@@ -161,7 +162,8 @@ class QueryService(ABC):
         rankings = [messages.Ranking(ranker, results) for ranker, results in zip(rankers, shown, strict=True)]
         missing = tuple(dict.fromkeys(name for answer in answers for name in answer.missing))
         is_partial = any(answer.is_partial for answer in answers)
-        together = replace(answers[0], missing=missing, is_partial=is_partial)
+        is_partly_counted = any(answer.is_partly_counted for answer in answers)
+        together = replace(answers[0], missing=missing, is_partial=is_partial, is_partly_counted=is_partly_counted)
         return messages.CompareAnswer(rankings, _moved(shown[0], shown[-1]), _coverage(together), _degraded(together))
 
     def rankers(self) -> list[messages.RankerAnswer]:
@@ -279,7 +281,9 @@ def _degraded(answer: Answer) -> messages.Degraded | None:
         names = ", ".join(answer.missing[:_NAMED]) + (", ..." if len(answer.missing) > _NAMED else "")
         text = f"{len(answer.missing)} of {answer.n_shards} shards did not answer: {names}."
         return messages.Degraded("shards", f"{text} Besides, {_PARTIAL}" if answer.is_partial else text)
-    return messages.Degraded("deadline", _PARTIAL) if answer.is_partial else None
+    if answer.is_partial:
+        return messages.Degraded("deadline", _PARTIAL)
+    return messages.Degraded("counts", _PARTLY_COUNTED) if answer.is_partly_counted else None
 
 
 def explain_answer(explained: ExplainedDocument) -> messages.ExplainAnswer:

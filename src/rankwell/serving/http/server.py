@@ -50,6 +50,15 @@ def bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
     return listening
 
 
+def bind_for_processes(host: str, port: int) -> socket.socket:
+    """A socket with an address that several processes are to listen on, and that no other program uses."""
+    if port:
+        # Sockets that share a port are not kept from sharing it with those of another server, and connections would go
+        # to either: only one that shares it with nobody tells whether others listen there.
+        bind(host, port).close()
+    return bind(host, port, shared=True)
+
+
 def run(app: Starlette, listening: socket.socket, service: QueryService | None = None) -> None:
     """Serve until SIGTERM or SIGINT; requests that have come by then are answered.
 

@@ -134,6 +134,7 @@ class Aggregator(ServedCollection):
             n_examined=found.candidates.n_examined,
             facets=found.candidates.facets,
             words=() if request.like is None else words_of(found.query),
+            is_partly_counted=search.is_partly_counted,
         )
 
     async def explain(self, asked: messages.AskedQuery, document: str, ranker: str) -> ExplainedDocument:
@@ -245,6 +246,9 @@ class Aggregator(ServedCollection):
     def _check_all_answered(self, search: ShardedSearch) -> None:
         if search.rounds.missing or search.rounds.given_up is not None:
             text = f"this call needs all shards, and some did not answer ({search.rounds.why()})."
+            raise OverloadError(text, retry_after=1.0)
+        if search.is_partly_counted:
+            text = "words of the query were counted while a shard was missing, and are counted again now. Try again."
             raise OverloadError(text, retry_after=1.0)
 
     async def _try_out(self, snapshot: ShardedSnapshot) -> None:

@@ -6,7 +6,7 @@ are in this order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -83,6 +83,7 @@ class ShardedCollection:
         self.analysis = Analysis.from_json(first.analysis)
         self.index: Index = empty_index(self.census, self.analysis)
         self.statistics = cast(GivenStatistics, Statistics.of(self.index))
+        self._partly_counted: set[Hashable] = set()
         self._static_ranks: dict[int, np.ndarray] = {}
         self._terms: dict[bytes, Counts] = {}
         self._prefixes: dict[_Prefix, tuple[list[bytes], bool]] = {}
@@ -127,6 +128,7 @@ class ShardedCollection:
         """Learn what the shards counted; those that are missing count nothing, until the next epoch."""
         if len(counted) < len(self.facts):
             self.is_incomplete = True
+            self._partly_counted.update(asked.terms, asked.prefixes, asked.near)
         n_streams = len(self.census.schema["streams"])
         for place, term in enumerate(asked.terms):
             sums = np.zeros((2, n_streams + 1), np.int64)
@@ -146,6 +148,16 @@ class ShardedCollection:
                 for near, (edits, count) in one.near[place].items():
                     found[near] = edits, found.get(near, (edits, 0))[1] + count
             self._near[term, distance, stream] = best_near(term, found)
+
+    def has_partly_counted(self, terms: Iterable[bytes]) -> bool:
+        """Whether a shard was missing when any of these terms was counted."""
+        return bool(self._partly_counted) and not self._partly_counted.isdisjoint(terms)
+
+    def has_partly_expanded(self, question: Question) -> bool:
+        """Whether a shard was missing when the words for prefixes and near words of a question were found."""
+        prefixes = {(start, stream) for start, stream, _, _ in question.prefixes}
+        near = {(term, distance, stream) for term, distance, stream, _ in question.near}
+        return not self._partly_counted.isdisjoint(prefixes | near)
 
     def parse(self, asked: AskedQuery) -> Query:
         """A query whose expansions are known."""

@@ -16,6 +16,7 @@ from rankwell.serving.deadline import Deadline
 from rankwell.serving.shards import messages
 from rankwell.serving.shards.circuit_breaker import CircuitBreaker
 from rankwell.serving.shards.frames import FrameError, FrameReceiver, decoded, encoded
+from rankwell.serving.shards.replies import RubbishError, described
 
 _log = logging.getLogger("rankwell.serving")
 
@@ -34,6 +35,10 @@ _ENOUGH_SECONDS = 0.05
 _INNOCENT = frozenset({"commit", "census", "ranker", "overload", "deadline", "mistake"})
 
 
+# What a node keeps only as long as there is no more of it than it has room for.
+_GIVEN_UP = frozenset({"census", "ranker"})
+
+
 class NodeError(RankwellError):
     """A node gave no answer.
 
@@ -45,10 +50,6 @@ class NodeError(RankwellError):
         super().__init__(text)
 
 
-class RubbishError(RankwellError):
-    """A reply that cannot be true."""
-
-
 class NodeLink:
     """The connection to a node, which is opened again when it is lost.
 
@@ -56,15 +57,21 @@ class NodeLink:
     ----------
     facts : what the node said about its index; None before it was reached
     is_up : whether it is connected, and answered when it was last asked
-    prepared : the versions and rankers (by digest) that it has got from this aggregator
+    prepared : the versions and rankers (by digest) that it has got from this aggregator, and still has
+    pace : open for a while after another replica was quicker although it was asked later: others are asked first
+    refused : why it did not take the versions and rankers that it was given last
+    on_change : called when it has another state than before, or lacks what it was prepared with
     """
 
-    def __init__(self, host: str, port: int, token: str = "", *, on_change: Callable[[], None] = lambda: None) -> None:
-        self.host, self.port, self._token, self._on_change = host, port, token, on_change
+    def __init__(self, host: str, port: int, token: str = "") -> None:
+        self.host, self.port, self._token = host, port, token
+        self.on_change: Callable[[], None] = lambda: None
         self.facts: messages.Facts | None = None
         self.is_up = False
         self.prepared: set[messages.Version | str] = set()
+        self.refused: dict[messages.Version | str, NodeError] = {}
         self.breaker = CircuitBreaker()
+        self.pace = CircuitBreaker(most_failures=1)
         self.n_failures: dict[str, int] = {}
         self.last_error = "it was not reached yet"
         self._is_heard = False
@@ -97,9 +104,18 @@ class NodeLink:
 
     async def watch(self) -> None:
         """Connect, and ask again and again whether the node lives, until cancelled."""
+        failed = ""
         try:
             while True:
-                await self.look()
+                try:
+                    await self.look()
+                    failed = ""
+                except Exception as error:
+                    # Whatever goes wrong, the node is looked at again; the same failure is not logged every time.
+                    if repr(error) != failed:
+                        _log.error("node %s cannot be looked at", self.name, exc_info=error)
+                    failed = repr(error)
+                    self.lost(NodeError("failed", failed))
                 await asyncio.sleep(HEALTH_SECONDS)
         finally:
             self.lost(NodeError("connection", "the aggregator is about to stop"))
@@ -110,10 +126,8 @@ class NodeLink:
         try:
             if self._transport is None:
                 await self._connect()
-            facts = (await self._send(messages.Describe(), Deadline.after(_ANSWERS_WITHIN))).body
-            if not isinstance(facts, messages.Facts):
-                raise _unexpected(facts)
-            self.facts, self.is_up, self._is_heard = facts, True, True
+            told = (await self._send(messages.Describe(), Deadline.after(_ANSWERS_WITHIN))).body
+            self.facts, self.is_up, self._is_heard = self._checked(told), True, True
         except (NodeError, OSError, TimeoutError) as error:
             if isinstance(error, NodeError) and error.kind == "commit":
                 # A spare that has no index yet.
@@ -123,7 +137,19 @@ class NodeLink:
                     _log.warning("node %s does not answer: %s", self.name, error)
                 self.lost(error if isinstance(error, NodeError) else NodeError("connection", str(error) or "timeout"))
         if self.is_up != was_up or _without_load(self.facts) != _without_load(before):
-            self._on_change()
+            self.on_change()
+
+    def _checked(self, told: messages.Reply) -> messages.Facts:
+        """What the node told about its index. Raises NodeError for what cannot be true."""
+        if not isinstance(told, messages.Facts):
+            raise _unexpected(told)
+        # It is asked four times a second, and nearly always tells the same.
+        if _without_load(told) == _without_load(self.facts):
+            return told
+        try:
+            return described(told)
+        except RubbishError as cause:
+            raise NodeError("rubbish", str(cause)) from cause
 
     def begin(self, body: messages.Request, deadline: Deadline, check: Callable[[Any], T]) -> NodeCall[T]:
         """Send a request; its reply is to be waited for. Raises NodeError if it cannot be sent.
@@ -133,7 +159,7 @@ class NodeLink:
         given = deadline.remaining
         number, future = self._write(body, given)
         self.breaker.begin()
-        return NodeCall(self, number, future, given, check)
+        return NodeCall(self, body, number, future, given, check)
 
     async def call(self, body: messages.Request, deadline: Deadline, check: Callable[[Any], T]) -> tuple[T, float]:
         """A reply as `check` makes it, and the seconds that the node worked on it. Raises NodeError."""
@@ -144,6 +170,24 @@ class NodeLink:
             call.withdraw()
             raise
         return call.conclude()
+
+    async def give(self, body: messages.Prepare | messages.PutRanker, name: messages.Version | str) -> NodeError | None:
+        """Prepare the node with what requests call by this name; why it did not take it, None if it did."""
+        try:
+            await self.order(body)
+        except NodeError as error:
+            known = self.refused.get(name)
+            # A replica that has not got the commit yet is asked again soon. The same refusal is not logged every time.
+            if error.kind != "commit" and str(known) != str(error):
+                what = "a ranker" if isinstance(body, messages.PutRanker) else "a commit"
+                _log.warning("node %s did not take %s: %s", self.name, what, error)
+            # Of a connection that is lost nothing is remembered.
+            if self._transport is not None:
+                self.refused[name] = error
+            return error
+        self.prepared.add(name)
+        self.refused.pop(name, None)
+        return None
 
     async def order(self, body: messages.Request) -> None:
         """A request that takes its time, and whose reply says nothing."""
@@ -200,7 +244,7 @@ class NodeLink:
             self.lost(NodeError("rubbish", str(error)))
         else:
             self.lost(NodeError("connection", str(error or "the connection was closed")))
-        self._on_change()
+        self.on_change()
 
     def failed(self, error: NodeError, given: float) -> None:
         """Count a failure of a request that had so many seconds."""
@@ -210,6 +254,11 @@ class NodeLink:
         else:
             self.breaker.fail(at_once=error.kind == "rubbish")
 
+    def lacks(self, kind: str, body: messages.Request) -> None:
+        """The node has given up the ranker or the census that a request names: it is to get it again."""
+        self.prepared.discard(getattr(body, "ranker" if kind == "ranker" else "version"))
+        self.on_change()
+
     def forget(self, number: int) -> None:
         """A reply with this number is not waited for any more."""
         self._waiting.pop(number, None)
@@ -218,6 +267,7 @@ class NodeLink:
         """Close the connection; whoever waits is told why."""
         self.is_up, self._is_heard, self.last_error = False, False, str(error)
         self.prepared.clear()
+        self.refused.clear()
         transport, self._transport = self._transport, None
         if transport is not None:
             transport.abort()
@@ -233,6 +283,7 @@ class NodeCall(Generic[T]):
     """A request that was sent with `given` seconds; `conclude` when `future` is done, or when they are over."""
 
     link: NodeLink
+    body: messages.Request
     number: int
     future: asyncio.Future[messages.Received]
     given: float
@@ -255,8 +306,11 @@ class NodeCall(Generic[T]):
             raise error from cause
         except NodeError as error:
             self.link.failed(error, self.given)
+            if error.kind in _GIVEN_UP:
+                self.link.lacks(error.kind, self.body)
             raise
         self.link.breaker.succeed()
+        self.link.pace.succeed()
         return checked, received.seconds
 
     def withdraw(self) -> None:

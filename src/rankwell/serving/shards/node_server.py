@@ -28,6 +28,11 @@ from rankwell.serving.short_pauses import short_pauses
 
 _log = logging.getLogger("rankwell.serving")
 
+# How long a connection may take to say the token, and how many may be open that have not said it.
+_HELLO_SECONDS = 2.0
+_MOST_STRANGERS = 64
+# So many different failures are logged once each.
+_FAILURES_REMEMBERED = 1000
 # How long requests that have come may take after SIGTERM.
 _DRAINING_SECONDS = 30.0
 # Python's 5 ms would let the ranking thread delay every reply by that much.
@@ -63,7 +68,10 @@ class NodeServer:
         )
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.StreamWriter] = set()
+        # The oldest first.
+        self._strangers: dict[asyncio.StreamWriter, None] = {}
         self._running: set[asyncio.Task[None]] = set()
+        self._logged: set[str] = set()
         self._decoder = msgspec.msgpack.Decoder(messages.Sent)
 
     def serve(self, listening: socket.socket, *, ends_with_stdin: bool = False) -> None:
@@ -122,7 +130,7 @@ class NodeServer:
 
     async def _is_welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Whether the first message has the token and a protocol that is known."""
-        body = await read_frame(reader, MOST_BYTES_UNKNOWN)
+        body = await self._first_frame(reader, writer)
         sent = None if body is None else decoded(body, self._decoder)
         if sent is None:
             return False
@@ -138,13 +146,29 @@ class NodeServer:
         await writer.drain()
         return not refused
 
+    async def _first_frame(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes | None:
+        """What a connection says first; None if it was closed before. One that says nothing is not kept."""
+        if len(self._strangers) >= _MOST_STRANGERS:
+            # An aggregator says the token at once: who has waited for longest is none.
+            oldest = next(iter(self._strangers))
+            del self._strangers[oldest]
+            oldest.transport.abort()
+        self._strangers[writer] = None
+        try:
+            async with asyncio.timeout(_HELLO_SECONDS):
+                return await read_frame(reader, MOST_BYTES_UNKNOWN)
+        except TimeoutError as cause:
+            raise FrameError(f"it did not say the token within {_HELLO_SECONDS:g} s.") from cause
+        finally:
+            self._strangers.pop(writer, None)
+
     async def _reply(self, sent: messages.Sent, writer: asyncio.StreamWriter) -> None:
         started = time.perf_counter()
         body: messages.Reply
         try:
             body = await self._work(sent)
         except Exception as error:
-            body = _failure(error)
+            body = self._failure(error)
         if writer.is_closing():
             # Who asked is gone. uvloop's transports raise RuntimeError then, asyncio's own only log.
             return
@@ -201,19 +225,28 @@ class NodeServer:
                 replaced.close()
         return messages.Done()
 
+    def _failure(self, error: Exception) -> messages.Failure:
+        if isinstance(error, MissingError):
+            return messages.Failure(error.kind, str(error))
+        if isinstance(error, OverloadError):
+            return messages.Failure("overload", str(error), retry_after=error.retry_after)
+        if isinstance(error, ParameterError):
+            return messages.Failure("mistake", str(error), error.parameter)
+        if isinstance(error, DataError):
+            return messages.Failure("mistake", str(error))
+        self._log_failure(error)
+        return messages.Failure("failed", str(error))
 
-def _failure(error: Exception) -> messages.Failure:
-    if isinstance(error, MissingError):
-        return messages.Failure(error.kind, str(error))
-    if isinstance(error, OverloadError):
-        return messages.Failure("overload", str(error), retry_after=error.retry_after)
-    if isinstance(error, ParameterError):
-        return messages.Failure("mistake", str(error), error.parameter)
-    if isinstance(error, DataError):
-        return messages.Failure("mistake", str(error))
-    if not isinstance(error, RankwellError):
-        _log.error("a request failed", exc_info=error)
-    return messages.Failure("failed", str(error))
+    def _log_failure(self, error: Exception) -> None:
+        """Log a failure of the node itself, as of a file that is damaged: the same one once."""
+        if repr(error) in self._logged:
+            return
+        if len(self._logged) >= _FAILURES_REMEMBERED:
+            self._logged.clear()
+        self._logged.add(repr(error))
+        # What Rankwell raises on purpose says where it comes from.
+        trace = None if isinstance(error, RankwellError) else error
+        _log.error("a request failed, and others like it may: %s", error, exc_info=trace)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -9,12 +9,41 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rankwell.errors import RankwellError
+from rankwell.index.schema import Schema
 from rankwell.index.search.sorting import SortKey, SortValue, comparable
+from rankwell.index.text.analysis import Analysis
 from rankwell.serving.shards import messages
 from rankwell.serving.shards.candidates import Selection
-from rankwell.serving.shards.node_link import RubbishError
 
 _DEVICES = ("cpu", "cuda")
+# More documents, words or bytes than an index has; sums over all shards still fit int64.
+_TOO_MANY = 1 << 48
+
+
+class RubbishError(RankwellError):
+    """A reply that cannot be true."""
+
+
+def described(reply: Any) -> messages.Facts:
+    """Facts that a collection can be made of: a schema and an analysis that can be read, and counts that fit them."""
+    own: messages.Facts = _of(reply, messages.Facts)
+    try:
+        Analysis.from_json(own.analysis)
+        streams = Schema.from_json(own.schema).streams
+    except RankwellError as cause:
+        raise RubbishError(f"an index that this release cannot read: {cause}") from cause
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as cause:
+        raise RubbishError(f"a schema or an analysis that is none ({type(cause).__name__}: {cause})") from cause
+    names = [own.schema.get(kind, []) for kind in ("streams", "statics", "keywords", "dates")]
+    if not all(isinstance(part, list) and all(isinstance(name, str) for name in part) for part in names):
+        raise RubbishError("a schema whose fields are not names")
+    counts = (own.generation, own.n_docs, own.n_numbers, own.n_segments, own.n_bytes, *own.tokens)
+    if not all(0 <= count < _TOO_MANY for count in counts) or own.n_docs > own.n_numbers:
+        raise RubbishError("counts of an index that there cannot be")
+    if len(own.tokens) != len(streams) + 1:
+        raise RubbishError(f"{len(own.tokens)} counts of words for {len(streams)} streams and whole documents")
+    return own
 
 
 class SelectedDocuments(NamedTuple):

@@ -27,7 +27,7 @@ from rankwell.serving.ranking.ranker_passes import RankerPasses
 from rankwell.serving.shards import messages, replies
 from rankwell.serving.shards.collection import ShardedCollection
 from rankwell.serving.shards.node_link import HEALTH_SECONDS, NodeError, NodeLink
-from rankwell.serving.shards.shard import Shard
+from rankwell.serving.shards.shard import Shard, raise_mistake
 from rankwell.serving.shards.shard_rankers import ranker_digest
 from rankwell.serving.shards.spares import Spares
 
@@ -85,6 +85,8 @@ class ServedCollection:
         self._tasks: list[asyncio.Task[None]] = []
         self._current: ShardedSnapshot | None = None
         self._failed = ""
+        for link in (*self.links, *self.spares.links):
+            link.on_change = self.changed
 
     @property
     def snapshot(self) -> ShardedSnapshot:
@@ -139,7 +141,15 @@ class ServedCollection:
             self.check_ranker(name, file)
             RankerPasses(self.snapshot.collection.index, file.description)
             digest = ranker_digest(content)
-            await asyncio.gather(*(self._give_ranker(link, digest, content) for link in self.links if link.is_up))
+            # Also to nodes that have got it before: they may have given it up since.
+            links = [link for link in self.links if link.is_up]
+            refusals = await asyncio.gather(*(link.give(messages.PutRanker(content), digest) for link in links))
+            for link, refused in zip(links, refusals, strict=True):
+                # With a ranker that a node cannot use, its shard would be missing from every answer.
+                if refused is not None:
+                    raise_mistake(refused)
+                    if refused.kind == "failed":
+                        raise DataError(f"node {link.name} cannot use the ranker: {refused}")
             self._contents = {**self._contents, checked_name(name): content}
             self._digests = {**self._digests, name: digest}
             self._use({**self._files, name: file}, self.snapshot.collection)
@@ -171,11 +181,14 @@ class ServedCollection:
                     else:
                         await self._prepare(self.snapshot.collection)
                 self._failed = ""
-            except (RankwellError, OSError) as error:
-                # What is served stays; the same failure is not logged every time.
-                if str(error) != self._failed:
-                    _log.error("the shards cannot be served together: %s", error)
-                self._failed = str(error)
+            except Exception as error:
+                # What is served stays, whatever goes wrong: without this task no node would come back. The same failure
+                # is not logged every time.
+                if repr(error) != self._failed:
+                    is_expected = isinstance(error, RankwellError | OSError)
+                    trace = None if is_expected else error
+                    _log.error("the shards cannot be served together: %s", error, exc_info=trace)
+                self._failed = repr(error)
 
     def _is_outdated(self) -> bool:
         collection = self.snapshot.collection
@@ -183,8 +196,20 @@ class ServedCollection:
             facts, served = shard.facts(), collection.facts.get(number)
             if facts is not None and (served is None or facts.commit != served.commit):
                 return True
-        is_whole = all(self.is_available(shard) for shard in range(len(self.shards)))
-        return collection.is_full or (collection.is_incomplete and is_whole)
+        return collection.is_full or (collection.is_incomplete and self._could_count(collection))
+
+    def _could_count(self, collection: ShardedCollection) -> bool:
+        """Whether all shards could count words now. A node that is back need not be prepared for that: it would be for
+        the counts that were made without it. One that refused to be prepared would do so again.
+        """
+        return all(
+            any(
+                link.is_up and link.breaker.allows() and collection.version(number) not in link.refused
+                for link in shard.links
+            )
+            for number, shard in enumerate(self.shards)
+            if number in collection.facts
+        )
 
     async def _replace_collection(self) -> None:
         """Serve what the nodes have now."""
@@ -234,26 +259,14 @@ class ServedCollection:
         )
 
     async def _prepare_link(self, link: NodeLink, collection: ShardedCollection, number: int) -> None:
+        for name, content in self._contents.items():
+            refused = link.refused.get(self._digests[name])
+            # A ranker that a node cannot use is not sent again until it is connected anew.
+            if self._digests[name] not in link.prepared and (refused is None or refused.kind != "mistake"):
+                await link.give(messages.PutRanker(content), self._digests[name])
         version = collection.version(number)
-        try:
-            for name, content in self._contents.items():
-                await self._give_ranker(link, self._digests[name], content)
-            if version not in link.prepared:
-                await link.order(messages.Prepare(version.commit, collection.census))
-                link.prepared.add(version)
-        except NodeError as error:
-            # A replica that has not got the commit yet is asked again soon.
-            if error.kind != "commit":
-                _log.warning("node %s cannot be prepared: %s", link.name, error)
-
-    async def _give_ranker(self, link: NodeLink, digest: str, content: bytes) -> None:
-        if digest in link.prepared:
-            return
-        try:
-            await link.order(messages.PutRanker(content))
-            link.prepared.add(digest)
-        except NodeError as error:
-            _log.warning("node %s did not take a ranker: %s", link.name, error)
+        if version not in link.prepared:
+            await link.give(messages.Prepare(version.commit, collection.census), version)
 
 
 async def in_thread(work: Any, *arguments: Any) -> Any:

@@ -1,6 +1,7 @@
 """A shard as an aggregator sees it: one or several nodes with the same index.
 
-A request goes to the replica with the fewest requests under way. If it fails, the next one is asked; if it is slower
+A request goes to the replica with the fewest requests under way, of those that did not lose against another one just
+now. If it fails, the next one is asked; if it is slower
 than nearly all requests of its kind were, the next one is asked too, and the first answer counts. Such hedged requests
 are a bounded share of all, so that they cannot double the load of a shard that is slow because it has too much to do.
 """
@@ -16,6 +17,7 @@ from rankwell.errors import DataError, ParameterError
 from rankwell.serving.batching import OverloadError
 from rankwell.serving.deadline import Deadline
 from rankwell.serving.shards import messages
+from rankwell.serving.shards.circuit_breaker import OPEN
 from rankwell.serving.shards.latency_quantile import LatencyQuantile
 from rankwell.serving.shards.node_link import NodeCall, NodeError, NodeLink
 
@@ -53,9 +55,9 @@ class Shard:
         return max(alive, key=lambda facts: (commits.count(facts.commit), facts.generation), default=None)
 
     def ready(self, needed: set[messages.Version | str]) -> list[NodeLink]:
-        """The nodes that can be asked now, those with the fewest requests first."""
+        """The nodes that can be asked now, those with the fewest requests first; last those that others outran."""
         able = [link for link in self.links if link.is_up and needed <= link.prepared and link.breaker.allows()]
-        return sorted(able, key=lambda link: link.n_waiting)
+        return sorted(able, key=lambda link: (link.pace.state == OPEN, link.n_waiting))
 
     def begin(
         self, body: Any, deadline: Deadline, check: Callable[[Any], T], needed: set[messages.Version | str]
@@ -63,7 +65,7 @@ class Shard:
         """Ask for a reply: of one node, a call to conclude; of several, a task. Raises NodeError."""
         left = self.ready(needed)
         if not left:
-            raise NodeError("connection", self._why_not())
+            raise NodeError("connection", self._why_not(needed))
         if len(left) == 1:
             return left[0].begin(body, deadline, check)
         return asyncio.create_task(self._race(body, deadline, check, left))
@@ -74,7 +76,8 @@ class Shard:
         """The first good reply of a replica, and the seconds that the node worked on it. Raises NodeError."""
         self._hedges = min(self._hedges + HEDGED_SHARE, _MOST_SAVED_HEDGES)
         latency, started = self._latencies.setdefault(type(body), LatencyQuantile()), time.monotonic()
-        first = asyncio.create_task(left.pop(0).call(body, deadline, check))
+        asked_first = left.pop(0)
+        first = asyncio.create_task(asked_first.call(body, deadline, check))
         running, hedge, error = {first}, None, NodeError("connection", "no replica answered")
         try:
             while running:
@@ -89,6 +92,9 @@ class Shard:
                     try:
                         answer = task.result()
                         self.n_won += task is hedge
+                        if task is hedge and first in running:
+                            # One whose ranking hangs lives otherwise, and would be asked first again and again.
+                            asked_first.pace.fail()
                         latency.add(time.monotonic() - started)
                         return answer
                     except NodeError as failed:
@@ -102,10 +108,20 @@ class Shard:
             for task in running:
                 task.cancel()
 
-    def _why_not(self) -> str:
-        down = [f"{link.name}: {link.last_error}" for link in self.links if not link.is_up]
-        resting = [f"{link.name} failed and is left alone for a while" for link in self.links if link.is_up]
-        return "; ".join(down + resting)
+    def _why_not(self, needed: set[messages.Version | str]) -> str:
+        return "; ".join(_why_not_asked(link, needed) for link in sorted(self.links, key=lambda link: link.is_up))
+
+
+def _why_not_asked(link: NodeLink, needed: set[messages.Version | str]) -> str:
+    """Why a node cannot be asked for what needs these versions and rankers."""
+    if not link.is_up:
+        return f"{link.name}: {link.last_error}"
+    refused = [str(link.refused[one]) for one in needed if one in link.refused]
+    if refused:
+        return f"{link.name} did not take what it needs for the answer: {refused[0]}"
+    if not needed <= link.prepared:
+        return f"{link.name} is being prepared and can be asked soon"
+    return f"{link.name} failed and is left alone for a while"
 
 
 def raise_mistake(error: NodeError) -> None:

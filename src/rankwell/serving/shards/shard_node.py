@@ -32,7 +32,7 @@ from rankwell.serving.shards.statistics import digest
 
 _log = logging.getLogger("rankwell.serving")
 
-# How many commits and censuses of one commit are kept: those that are in use, and those before.
+# How many commits are kept, the newest ones, and how many censuses: those that were used last.
 _COMMITS_KEPT = 3
 _CENSUSES_KEPT = 4
 
@@ -101,7 +101,7 @@ class ShardNode:
     def prepare(self, asked: messages.Prepare) -> messages.Done:
         """Make what answers by a census."""
         version = messages.Version(asked.commit, digest(asked.census))
-        if version in self._views:
+        if self._used(version) is not None:
             return messages.Done()
         view = ShardView(self._commit(asked.commit), asked.census)
         # The norms of documents are computed now, and not by the first query.
@@ -159,11 +159,19 @@ class ShardNode:
             return {number: reply for one in alone for number, reply in one.items()}
 
     def _view(self, version: messages.Version) -> ShardView:
-        view = self._views.get(version)
+        view = self._used(version)
         if view is None:
             self._commit(version.commit)
             raise MissingError("census", version.census)
         return view
+
+    def _used(self, version: messages.Version) -> ShardView | None:
+        """A view that is about to be used, and is kept for longer than those that are not; None if it is gone."""
+        with self._changing:
+            view = self._views.get(version)
+            if view is not None:
+                self._views.move_to_end(version)
+            return view
 
     def _commit(self, commit: str) -> Index:
         index = self._commits.get(commit)

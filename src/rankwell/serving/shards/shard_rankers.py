@@ -35,7 +35,7 @@ from rankwell.serving.shards.shard_view import ShardView
 from rankwell.serving.shown_documents import shown_results
 from rankwell.serving.snapshot import check_device, some_queries
 
-# How many rankers are kept: those that are in use, and those before.
+# How many rankers are kept: those that were used last.
 _RANKERS_KEPT = 32
 CPU, AUTO = "cpu", "auto"
 
@@ -63,6 +63,9 @@ class ShardRankers:
 
     def put(self, content: bytes, index: Index, sample: str) -> None:
         """Keep a ranker file, after a search on `index` for `sample`."""
+        digest = ranker_digest(content)
+        if self._used(digest) is not None:
+            return
         with tempfile.TemporaryDirectory(prefix="rankwell-ranker-") as folder:
             path = Path(folder) / "sent.rank"
             path.write_bytes(content)
@@ -71,8 +74,8 @@ class ShardRankers:
         self._try_out(description, index, sample)
         break_even = self._measured_break_even(description, index)
         with self._changing:
-            self._descriptions[ranker_digest(content)] = description
-            self._break_even[ranker_digest(content)] = break_even
+            self._descriptions[digest] = description
+            self._break_even[digest] = break_even
             while len(self._descriptions) > _RANKERS_KEPT:
                 gone, _ = self._descriptions.popitem(last=False)
                 del self._break_even[gone]
@@ -127,10 +130,18 @@ class ShardRankers:
             scored.append(messages.Scored(scores, rows, ids, device))
         return scored
 
+    def _used(self, ranker: str) -> RankerDescription | None:
+        """A ranker that is about to be used, and is kept for longer than those that are not; None if it is gone."""
+        with self._changing:
+            description = self._descriptions.get(ranker)
+            if description is not None:
+                self._descriptions.move_to_end(ranker)
+            return description
+
     def _passes(self, view: ShardView, ranker: str, device: str) -> RankerPasses:
+        description = self._used(ranker)
         passes = view.passes.get((ranker, device))
         if passes is None:
-            description = self._descriptions.get(ranker)
             if description is None:
                 raise MissingError("ranker", ranker)
             passes = RankerPasses(view.index, description, own=self._own, device=device, n_jobs=self._n_jobs)

@@ -70,7 +70,10 @@ async def _model(
     terms = weighed_terms(counted, own)
     while True:
         try:
-            return model_of_documents(collection.index, query, counted, own, settings)
+            model = model_of_documents(collection.index, query, counted, own, settings)
+            # Terms that it does not have were weighed too.
+            search.note_counts(term for document in words for term in document)
+            return model
         except MissingCountError as error:
             ahead = [error.term, *islice(terms, _TERMS_AHEAD * settings.terms)]
             await search.know(ahead, "terms")

@@ -14,7 +14,7 @@ A shard that did not select has no results, and candidates that were not ranked 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -39,6 +39,7 @@ class ShardedSearch:
     ----------
     rounds : which shards have answered so far
     question : the query for shards, with all counts that are known
+    is_partly_counted : whether a shard was missing when words were counted that the answer is made of
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class ShardedSearch:
         self.collection, self.asked = collection, asked
         self.rounds = Rounds(shards, collection, deadline)
         self.question = messages.Question(asked, {})
+        self.is_partly_counted = False
 
     async def parse(self) -> Query:
         """The query, its words counted over all shards."""
@@ -56,6 +58,7 @@ class ShardedSearch:
         query = self.collection.parse(self.asked)
         await self.know(self.collection.terms_of(query))
         self.question = self.collection.question(self.asked, self.collection.terms_of(query))
+        self.is_partly_counted |= self.collection.has_partly_expanded(self.question)
         return query
 
     async def parse_like(self, place: tuple[int, int]) -> Query:
@@ -79,6 +82,11 @@ class ShardedSearch:
         lacking = self.collection.terms_lacking(terms)
         if lacking is not None:
             await self._count(lacking, stage)
+        self.note_counts(terms)
+
+    def note_counts(self, terms: Iterable[bytes]) -> None:
+        """The answer is made of the counts of these terms."""
+        self.is_partly_counted |= self.collection.has_partly_counted(terms)
 
     async def know_also(self, terms: Sequence[bytes]) -> None:
         """Tell the shards about more terms than the query's own."""

@@ -39,21 +39,25 @@ class Spares:
         served : by shard, what a node of it must have
         """
         for number, shard in enumerate(shards):
-            own = [link for link in shard.links if link is not self._used.get(number)]
+            used = self._used.get(number)
+            if used is not None and not used.is_up:
+                # Another one may be free.
+                self._take_back(number, shard, "is gone")
+            own = [link for link in shard.links if link is not used]
             is_alive = any(link.is_up and link.prepared for link in own)
             if is_alive:
                 self._down_since.pop(number, None)
-                self._take_back(number, shard)
+                self._take_back(number, shard, "is free again")
             elif number in served and number not in self._used:
                 since = self._down_since.setdefault(number, time.monotonic())
                 if time.monotonic() - since >= self._patience:
                     await self._give(number, shard, served[number])
 
-    def _take_back(self, number: int, shard: Shard) -> None:
+    def _take_back(self, number: int, shard: Shard, why: str) -> None:
         link = self._used.pop(number, None)
         if link is not None:
             shard.links = [one for one in shard.links if one is not link]
-            _log.warning("spare node %s is free again", link.name)
+            _log.warning("spare node %s %s", link.name, why)
 
     async def _give(self, number: int, shard: Shard, facts: messages.Facts) -> None:
         for link in self.links:
