@@ -211,7 +211,35 @@ def test_a_shard_whose_files_are_damaged_is_missing_and_its_node_logs_why_once(f
                 assert (await ask(aggregator)).missing == (aggregator.shards[1].name,)
 
     asyncio.run(run())
-    assert len([one for one in caplog.records if "a block of postings is damaged" in one.message]) == 1
+    told = [one.message for one in caplog.records if "a block of postings is damaged" in one.message]
+    # By the node, and by the server that leaves it alone.
+    assert [one.split(",")[0] for one in told[:1]] == ["a request failed"]
+    assert len(told) == 2
+    assert "is left alone for a while" in told[1]
+
+
+FAILURES = {
+    "rubbish": (RUBBISH["one document twice"], "documents that the shard does not have, or one twice"),
+    "no message": (RUBBISH["bytes that are no message"], "a frame is not a message"),
+    "nothing": (of_kind(messages.Selected, lambda received: None), "no answer within"),
+}
+
+
+@pytest.mark.parametrize(("change", "words"), FAILURES.values(), ids=FAILURES.keys())
+def test_a_node_that_is_left_alone_is_logged_once_with_the_reason(folders, caplog, change, words):
+    async def run():
+        nodes = [Node(folder) for folder in folders[:2]]
+        async with network([[node] for node in nodes]) as aggregator:
+            nodes[1].change = change
+            end = time.monotonic() + 2.5
+            while time.monotonic() < end:
+                assert (await ask(aggregator, seconds=0.6)).missing
+                await asyncio.sleep(0.02)
+
+    asyncio.run(run())
+    told = [one.message for one in caplog.records if "is left alone for a while" in one.message]
+    assert len(told) == 1
+    assert words in told[0]
 
 
 def test_a_node_that_hangs_costs_no_more_than_the_deadline_and_then_nothing(folders):

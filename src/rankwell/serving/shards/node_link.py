@@ -14,7 +14,7 @@ import msgspec
 from rankwell.errors import RankwellError
 from rankwell.serving.deadline import Deadline
 from rankwell.serving.shards import messages
-from rankwell.serving.shards.circuit_breaker import CircuitBreaker
+from rankwell.serving.shards.circuit_breaker import CLOSED, CircuitBreaker
 from rankwell.serving.shards.frames import FrameError, FrameReceiver, decoded, encoded
 from rankwell.serving.shards.replies import RubbishError, described
 
@@ -240,8 +240,9 @@ class NodeLink:
         if receiver is not self._receiver or self._transport is None:
             return
         if isinstance(error, FrameError):
-            self.breaker.fail(at_once=True)
-            self.lost(NodeError("rubbish", str(error)))
+            rubbish = NodeError("rubbish", str(error))
+            self._blame(rubbish)
+            self.lost(rubbish)
         else:
             self.lost(NodeError("connection", str(error or "the connection was closed")))
         self.on_change()
@@ -252,7 +253,14 @@ class NodeLink:
         if error.kind in _INNOCENT or (error.kind == "timeout" and given < _ENOUGH_SECONDS):
             self.breaker.withdraw()
         else:
-            self.breaker.fail(at_once=error.kind == "rubbish")
+            self._blame(error)
+
+    def _blame(self, error: NodeError) -> None:
+        """Count a failure that is the node's own; from when on it is left alone is logged, with the last reason."""
+        was_closed = self.breaker.state == CLOSED
+        self.breaker.fail(at_once=error.kind == "rubbish")
+        if was_closed and self.breaker.state != CLOSED:
+            _log.warning("node %s is left alone for a while: %s", self.name, error)
 
     def lacks(self, kind: str, body: messages.Request) -> None:
         """The node has given up the ranker or the census that a request names: it is to get it again."""
