@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,14 +11,14 @@ pytest.importorskip("msgspec", reason="the server needs the extra 'serve'")
 
 import msgspec
 from tests.serving.node_network import Node, ask, forget_counts, make_shards, network, shown, until_whole
+from tests.serving.served_index import save_alone
 
-from rankwell import IndexWriter, MadeRanker, RankedSearch
+from rankwell import IndexWriter, RankedSearch
 from rankwell.errors import DataError
-from rankwell.scoring.normaliser import Normaliser
-from rankwell.scoring.ranker_file import read_ranker_file
 from rankwell.serving.batching import OverloadError
 from rankwell.serving.http import messages as api
 from rankwell.serving.http.aggregator_service import AggregatorService
+from rankwell.serving.ranking.ranking_pass import RankingPass
 from rankwell.serving.shards import messages
 from rankwell.serving.shards.circuit_breaker import OPEN
 from rankwell.serving.shards.frames import MOST_BYTES, encoded, read_frame
@@ -34,10 +33,7 @@ def folders(tmp_path):
 @pytest.fixture(scope="session")
 def rankers(served, tmp_path_factory):
     """The rankers of `served_index`, and one that scores each document alone, so that nodes do."""
-    path = tmp_path_factory.mktemp("alone") / "alone.rank"
-    description = read_ranker_file(served[1]["boosted"]).description
-    MadeRanker.from_description(replace(description, normaliser=Normaliser())).save(path)
-    return {**served[1], "alone": path}
+    return {**served[1], "alone": save_alone(served[1]["boosted"], tmp_path_factory.mktemp("alone") / "alone.rank")}
 
 
 def with_body(received, **changes):
@@ -190,6 +186,66 @@ def test_if_no_shard_ranks_in_time_the_order_is_that_of_selection(folders, ranke
             assert [(one.id, one.score) for one in whole.results] == list(
                 zip(expected.ids, expected.scores.tolist(), strict=True)
             )
+
+    asyncio.run(run())
+
+
+def test_a_shard_that_ranks_a_part_in_time_says_which(folders, rankers):
+    """A node that has little time replies with what it has, and is not late."""
+
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes], {"alone": rankers["alone"]}, n_candidates=80) as aggregator:
+            whole = await ask(aggregator, "w3 w7", k=80)
+            score_of = {one.id: one.score for one in whole.results}
+
+            def first_three(received):
+                scores = received.body.scores[: 3 * 8]
+                return with_body(received, scores=scores, ranked=np.arange(3, dtype=np.int64).tobytes())
+
+            nodes[1].change = of_kind(messages.Scored, first_three)
+            early = await ask(aggregator, "w3 w7", k=80)
+            ranked = early.results[: early.n_ranked]
+            assert (early.is_partial, early.missing, early.unranked) == (True, (), (aggregator.shards[1].name,))
+            assert early.n_ranked < early.n_kept == len(early.results)
+            own = [one.first_score for one in whole.results if int(one.id[1:]) % 4 == 1]
+            best = sorted(own, reverse=True)[:3]
+            assert sorted((one.first_score for one in ranked if int(one.id[1:]) % 4 == 1), reverse=True) == best
+            assert all(one.score == score_of[one.id] for one in ranked)
+            # Scores of documents that were not asked for are rubbish.
+            nodes[1].change = of_kind(
+                messages.Scored,
+                lambda received: with_body(received, ranked=np.arange(1, 4, dtype=np.int64).tobytes()),
+            )
+            assert (await ask(aggregator, "w3 w7")).missing == (aggregator.shards[1].name,)
+
+    asyncio.run(run())
+
+
+def test_a_node_replies_with_what_it_has_ranked_before_its_deadline(folders, rankers, monkeypatch):
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes], {"alone": rankers["alone"]}, n_candidates=80) as aggregator:
+            whole = await ask(aggregator, "w3 w7", k=80)
+            score_of = {one.id: one.score for one in whole.results}
+            # Each document is a block, and all blocks together take longer than there is time.
+            score, seconds = RankingPass.score, 4.0
+            monkeypatch.setattr("rankwell.serving.ranking.pass_in_time._LEAST_BLOCK", 1)
+            monkeypatch.setattr("rankwell.serving.ranking.pass_in_time._BLOCK_SHARE", 0.0)
+            monkeypatch.setattr("rankwell.serving.ranking.pass_in_time._AMPLE", 1e12)
+
+            def slow(self, hits):
+                time.sleep(2 * seconds * len(folders) / whole.n_kept)
+                return score(self, hits)
+
+            monkeypatch.setattr(RankingPass, "score", slow)
+            early = await ask(aggregator, "w3 w7", k=80, seconds=seconds)
+            assert (early.is_partial, early.missing) == (True, ())
+            assert 0 < early.n_ranked < early.n_kept == whole.n_kept
+            assert [one.score for one in early.results[: early.n_ranked]] == [
+                score_of[one.id] for one in early.results[: early.n_ranked]
+            ]
+            assert {one.id for one in early.results} == score_of.keys()
 
     asyncio.run(run())
 
