@@ -190,6 +190,40 @@ def test_if_no_shard_ranks_in_time_the_order_is_that_of_selection(folders, ranke
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(("name", "passes"), [("linear", 1), ("alone", 1), ("cascade", 2)])
+def test_a_shard_that_ranks_too_late_keeps_its_documents_below_those_that_were_ranked(folders, rankers, name, passes):
+    """They come in the order of the stage before, and the answer says whose they are."""
+
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes], {name: rankers[name]}, n_candidates=80) as aggregator:
+            whole = await ask(aggregator, "w3 w7", k=80)
+            scored = 0
+
+            def without_the_last_pass(received):
+                nonlocal scored
+                scored += 1
+                return None if scored % passes == 0 else received
+
+            nodes[1].change = of_kind(messages.Scored, without_the_last_pass)
+            late = await ask(aggregator, "w3 w7", seconds=3.0, k=80)
+            own = [one.id for one in late.results if int(one.id[1:]) % 4 == 1]
+            assert {one.id for one in late.results} == {one.id for one in whole.results}
+            assert own
+            assert (late.is_partial, late.missing) == (True, ())
+            assert late.unranked == (aggregator.shards[1].name,)
+            assert 0 < late.n_ranked < late.n_kept == whole.n_kept
+            assert all(int(one.id[1:]) % 4 != 1 for one in late.results[: late.n_ranked])
+            if passes == 1:
+                below = late.results[late.n_ranked :]
+                assert [one.id for one in below] == own
+                assert [one.first_score for one in below] == sorted((one.first_score for one in below), reverse=True)
+            # Captions of the documents that were not ranked are made as usual.
+            assert all(one.caption for one in late.results)
+
+    asyncio.run(run())
+
+
 def test_a_shard_that_ranks_a_part_in_time_says_which(folders, rankers):
     """A node that has little time replies with what it has, and is not late."""
 

@@ -250,7 +250,7 @@ class Aggregator(ServedCollection):
         ]
 
     def _check_all_answered(self, search: ShardedSearch) -> None:
-        if search.rounds.missing or search.rounds.given_up is not None:
+        if search.rounds.missing or search.rounds.late or search.rounds.given_up is not None:
             text = f"this call needs all shards, and some did not answer ({search.rounds.why()})."
             raise OverloadError(text, retry_after=1.0)
 

@@ -152,7 +152,8 @@ class ShardedRanking:
             return []
         search, candidates = self.search, self.candidates
         order = np.arange(len(rows)) if before is None else np.argsort(-before[rows], kind="stable")
-        places = {shard: order[candidates.shard[rows[order]] == shard] for shard in search.rounds.present}
+        asked = [shard for shard in search.rounds.present if shard not in search.rounds.late]
+        places = {shard: order[candidates.shard[rows[order]] == shard] for shard in asked}
         places = {shard: own for shard, own in places.items() if len(own)}
         alone, n_features = self.passes.scores_alone(stage), len(self.passes.of(stage).feature_set)
         bodies = {}
