@@ -648,3 +648,63 @@ def test_without_any_node_at_the_start_it_says_which(folders):
 
     with pytest.raises(DataError, match=r"no node answers \(127\.0\.0\.1:\d+: .*Start them with `rankwell node`"):
         asyncio.run(run())
+
+
+def test_calls_besides_searches_take_turns_and_too_many_are_refused(folders, rankers, monkeypatch):
+    """So that they do not take the nodes from searches."""
+
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes], {"linear": rankers["linear"]}) as aggregator:
+            service = AggregatorService(aggregator, timeout=30.0)
+            features, running, most = aggregator.features, 0, 0
+            may_go_on = asyncio.Event()
+
+            async def held(*asked):
+                nonlocal running, most
+                running, most = running + 1, max(most, running + 1)
+                await may_go_on.wait()
+                try:
+                    return await features(*asked)
+                finally:
+                    running -= 1
+
+            monkeypatch.setattr(aggregator, "features", held)
+            calls = {
+                "features": lambda: service.features(api.DocumentParameters("w1 w2", id="d0")),
+                "rank": lambda: service.rank(api.RankBody(query="w1 w2", documents=["d0"])),
+            }
+            waiting = [asyncio.create_task(calls["features" if number % 2 else "rank"]()) for number in range(16)]
+            await asyncio.sleep(0.05)
+            explained = api.DocumentParameters("w1 w2", id="d0")
+            rows = api.RankBody(features=[[0.0] * len(features_of_ranker(aggregator))])
+            for call in (*calls.values(), lambda: service.explain(explained), lambda: service.rank(rows)):
+                with pytest.raises(OverloadError, match="too many requests: 16 such calls are waiting") as refused:
+                    await call()
+                assert refused.value.retry_after >= 1.0
+            # Searches are not refused meanwhile.
+            answer = await service.search(api.SearchParameters("w1 w2"))
+            assert answer.coverage.missing == []
+            may_go_on.set()
+            assert all(await asyncio.gather(*waiting))
+            assert most == 1
+            assert (await calls["features"]()).features
+
+    asyncio.run(run())
+
+
+def features_of_ranker(aggregator):
+    return aggregator.snapshot.passes("linear").feature_set.names
+
+
+def test_a_vote_counts_among_the_requests_that_nodes_answer(folders, rankers):
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes], {"linear": rankers["linear"]}) as aggregator:
+            service = AggregatorService(aggregator, timeout=30.0, most=1)
+            assert await service.has_document("d0")
+            found = await asyncio.gather(*(service.has_document("d0") for _ in range(3)), return_exceptions=True)
+            assert found[0] is True
+            assert all(isinstance(one, OverloadError) for one in found[1:])
+
+    asyncio.run(run())

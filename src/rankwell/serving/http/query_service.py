@@ -6,8 +6,9 @@ import asyncio
 import itertools
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
@@ -230,11 +231,17 @@ class QueryService(ABC):
         return replace(found, results=encoded, ids=tuple(one.id for one in shown))
 
     async def _run_aside(self, call: Callable[[], T]) -> T:
+        with self._counted_aside():
+            return await asyncio.get_running_loop().run_in_executor(self._aside, call)
+
+    @contextmanager
+    def _counted_aside(self) -> Iterator[None]:
+        """A call besides searches, which waits or is answered meanwhile. Raises OverloadError if there are too many."""
         if self._n_aside >= _MOST_ASIDE:
             raise OverloadError(f"too many requests: {self._n_aside} such calls are waiting.", retry_after=1.0)
         self._n_aside += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._aside, call)
+            yield
         finally:
             self._n_aside -= 1
 
