@@ -13,10 +13,10 @@ import time
 from collections.abc import Iterable
 
 import msgspec
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from rankwell.errors import RankwellError
 from rankwell.serving.http.endpoint import RequestError, parameters_of
+from rankwell.serving.http.limited_head import LimitedProtocol
 from rankwell.serving.http.messages import ErrorAnswer, SearchParameters
 from rankwell.serving.http.query_service import QueryService
 
@@ -64,10 +64,10 @@ def _search_of(data: bytes) -> SearchParameters | None:
         return None
 
 
-def refusing_protocol(refusals: EarlyRefusals) -> type[HttpToolsProtocol]:
-    """Uvicorn's protocol, with early refusals."""
+def refusing_protocol(refusals: EarlyRefusals) -> type[LimitedProtocol]:
+    """The protocol with early refusals."""
 
-    class RefusingProtocol(HttpToolsProtocol):
+    class RefusingProtocol(LimitedProtocol):
         _is_reading = False
 
         def data_received(self, data: bytes) -> None:
