@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -372,6 +373,17 @@ def test_a_comparison_that_was_not_ranked_in_time_says_so(served, monkeypatch):
         answer = client.get("/compare?q=w1+w2&rankers=bm25,boosted").json()
     assert answer["degraded"]["reason"] == "deadline"
     assert answer["moved"] == {}
+
+
+def test_facts_of_an_index_whose_folder_is_gone(served, tmp_path):
+    shutil.copytree(served[0] / "index", tmp_path / "index")
+    with make_client((tmp_path, served[1])) as client:
+        before = client.get("/index").json()
+        assert before["bytes"] == sum(path.stat().st_size for path in (tmp_path / "index").iterdir() if path.is_file())
+        shutil.rmtree(tmp_path / "index")
+        response = client.get("/index")
+        assert (response.status_code, response.json()) == (200, before)
+        assert client.get("/search?q=w1").status_code == 200
 
 
 def test_facts_about_rankers_and_index(client):

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("msgspec", reason="the server needs the extra 'serve'")
 
 import msgspec
+from tests.serving.in_process_shards import shards_client
 from tests.serving.node_network import Node, ask, forget_counts, make_shards, network, shown, until_whole
 from tests.serving.served_index import save_alone
 
@@ -695,6 +696,22 @@ def test_calls_besides_searches_take_turns_and_too_many_are_refused(folders, ran
 
 def features_of_ranker(aggregator):
     return aggregator.snapshot.passes("linear").feature_set.names
+
+
+def test_that_no_shard_answers_is_no_refusal(folders, served):
+    """Who asks /readyz again and again would look like overload."""
+    with shards_client(folders, {"linear": served[1]["linear"]}) as client:
+        service = client.service
+        assert client.get("/readyz").status_code == 200
+        for shard in service.aggregator.shards:
+            shard.links[0].is_up = False
+        assert [client.get("/readyz").status_code for _ in range(3)] == [503] * 3
+        metrics = client.get("/metrics").text
+        assert 'rankwell_requests_total{path="/readyz",status="503"} 3.0' in metrics
+        assert "rankwell_refused_total 0.0" in metrics
+        service._most = 0
+        assert client.get("/search?q=w1").status_code == 503
+        assert "rankwell_refused_total 1.0" in client.get("/metrics").text
 
 
 def test_a_vote_counts_among_the_requests_that_nodes_answer(folders, rankers):

@@ -45,7 +45,7 @@ class EarlyRefusals:
         body = msgspec.json.encode(ErrorAnswer(str(refusal)))
         head = b"HTTP/1.1 503 Service Unavailable\r\n" + b"".join(b"%b: %b\r\n" % pair for pair in headers)
         head += b"retry-after: %d\r\ncontent-length: %d\r\n" % (math.ceil(refusal.retry_after), len(body))
-        self._service.metrics.add_request("/search", 503, time.perf_counter() - started)
+        self._service.metrics.add_request("/search", 503, time.perf_counter() - started, is_refused=True)
         return head + b"content-type: application/json\r\n\r\n" + body
 
 

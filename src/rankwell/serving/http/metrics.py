@@ -74,10 +74,10 @@ class Metrics:
         if losses is not None:
             self.gauge("rankwell_log_lost", "Entries that a log could not keep.", lambda: losses.n_lost, log=name)
 
-    def add_request(self, path: str, status: int, seconds: float) -> None:
+    def add_request(self, path: str, status: int, seconds: float, *, is_refused: bool) -> None:
         self._requests(path, status).inc()
         self._seconds(path).observe(seconds)
-        if status == 503:
+        if is_refused:
             self._refused.inc()
 
     def batch_sizes(self) -> Callable[[int], None]:
