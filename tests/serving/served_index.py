@@ -14,6 +14,8 @@ from rankwell.features.feature_set import make_feature_set
 from rankwell.features.queries import QueryText
 from rankwell.features.training_data import judged_features
 from rankwell.scoring.composition import FirstPass, RankerPart
+from rankwell.scoring.normaliser import Normaliser
+from rankwell.scoring.ranker_file import read_ranker_file
 
 STREAMS = ("title", "body")
 QUERIES = [text_of([number % 9, (number * 5) % 11]) for number in range(24)]
@@ -41,6 +43,13 @@ def make_served_index(folder: Path) -> dict[str, Path]:
         paths[name] = folder / f"{name}.rank"
         ranker.save(paths[name])
     return paths
+
+
+def save_alone(ranker: Path, path: Path) -> Path:
+    """A ranker file like `ranker` that scores each document alone, so that nodes do, and documents in blocks."""
+    description = read_ranker_file(ranker).description
+    MadeRanker.from_description(replace(description, normaliser=Normaliser())).save(path)
+    return path
 
 
 def add_document(folder: Path, document_id: str, text: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,7 @@ pytest.importorskip("starlette", reason="the server needs the extra 'serve'")
 
 from starlette.testclient import TestClient
 from tests.serving.in_process_shards import shards_client
-from tests.serving.served_index import N_CANDIDATES, QUERIES
+from tests.serving.served_index import N_CANDIDATES, QUERIES, save_alone
 
 from rankwell import Index, MadeRanker, RankedSearch
 from rankwell.clicks.use_log import read_impressions
@@ -23,6 +24,7 @@ from rankwell.serving.http.app import make_app
 from rankwell.serving.http.endpoint import MOST_BYTES
 from rankwell.serving.http.service import SearchService
 from rankwell.serving.node import Node
+from rankwell.serving.ranking.ranking_pass import RankingPass
 from rankwell.serving.result_cache import ResultCache
 from rankwell.serving.use import Use
 
@@ -57,7 +59,7 @@ def test_search_answers_as_ranked_search_does_to_the_last_bit(served, client):
         assert (answer["n_candidates"], answer["n_ranked"]) == (found.n_candidates, found.n_ranked)
     assert answer["ranker"] == "boosted"
     assert (answer["cached"], answer["degraded"], answer["impression"]) == (False, None, None)
-    assert answer["coverage"] == {"shards": 1, "answered": 1, "missing": []}
+    assert answer["coverage"] == {"shards": 1, "answered": 1, "missing": [], "unranked": []}
     assert set(answer["stages_ms"]) == {"parse", "select", "rank", "captions", "wait"}
 
 
@@ -129,6 +131,61 @@ def test_a_partial_answer_says_so_and_is_never_cached(served, monkeypatch):
     assert [result["id"] for result in partial["results"]] == [result["id"] for result in bm25["results"]]
     assert (whole["cached"], whole["degraded"]) == (False, None)
     assert "rankwell_partial_answers_total 1.0" in metrics
+
+
+def test_an_answer_that_was_ranked_in_part_says_so_and_is_never_cached(served, tmp_path, monkeypatch):
+    folder, rankers = served
+    node = Node(
+        folder / "index", {"alone": save_alone(rankers["boosted"], tmp_path / "alone.rank")}, n_candidates=N_CANDIDATES
+    )
+    score = RankingPass.score
+    monkeypatch.setattr("rankwell.serving.ranking.pass_in_time._LEAST_BLOCK", 4)
+    monkeypatch.setattr("rankwell.serving.ranking.pass_in_time._BLOCK_SHARE", 0.0)
+    monkeypatch.setattr("rankwell.serving.ranking.pass_in_time._AMPLE", 1e12)
+    with TestClient(make_app(SearchService(node, timeout=30.0))) as client:
+
+        def slow(self, hits):
+            time.sleep(0.2)
+            return score(self, hits)
+
+        monkeypatch.setattr(RankingPass, "score", slow)
+        early = client.get("/search?q=w1+w2&k=30&timeout_ms=500").json()
+        monkeypatch.setattr(RankingPass, "score", score)
+        whole = client.get("/search?q=w1+w2&k=30").json()
+        bm25 = client.get("/search?q=w1+w2&k=30&ranker=bm25").json()["results"]
+        metrics = client.get("/metrics").text
+    n_ranked = early["n_ranked"]
+    assert 0 < n_ranked < early["n_kept"] == whole["n_ranked"] == N_CANDIDATES
+    assert early["degraded"]["reason"] == "deadline"
+    assert f"when {n_ranked} of {N_CANDIDATES} documents were ranked" in early["degraded"]["text"]
+    score_of = {result["id"]: result["score"] for result in whole["results"]}
+    ranked, below = early["results"][:n_ranked], early["results"][n_ranked:]
+    assert [result["score"] for result in ranked] == [score_of[result["id"]] for result in ranked]
+    assert [result["id"] for result in below] == [result["id"] for result in bm25[n_ranked:]]
+    assert (whole["cached"], whole["degraded"]) == (False, None)
+    assert "rankwell_partial_answers_total 1.0" in metrics
+
+
+def test_a_whole_answer_that_came_after_the_deadline_says_so_once(served, monkeypatch):
+    folder, rankers = served
+    node = Node(folder / "index", rankers, n_candidates=N_CANDIDATES)
+    answers = node.answers
+
+    def slow(requests):
+        for answer in answers(requests):
+            time.sleep(max(0.0, requests[0].deadline.remaining))
+            yield answer
+
+    monkeypatch.setattr(node, "answers", slow)
+    with TestClient(make_app(SearchService(node, timeout=30.0))) as client:
+        late, again = (client.get("/search?q=w1+w3&timeout_ms=2000").json() for _ in range(2))
+        metrics = client.get("/metrics").text
+    assert late["degraded"] == {"reason": "late", "text": "the answer is whole, and came after the deadline."}
+    assert late["n_ranked"] == late["n_kept"] > 0
+    # It is whole, and so it is kept; that it was late once is not.
+    assert (again["cached"], again["degraded"], again["results"]) == (True, None, late["results"])
+    assert "rankwell_late_answers_total 1.0" in metrics
+    assert "rankwell_partial_answers_total 0.0" in metrics
 
 
 def test_overload_is_refused_at_once_with_retry_after(served, monkeypatch):
@@ -303,7 +360,10 @@ def test_compare_shows_what_moved(client):
         assert places["from"] == (before.index(name) + 1 if name in before else None)
         assert places["to"] == (after.index(name) + 1 if name in after else None)
     assert all(result["fields"] is None for ranking in answer["rankings"] for result in ranking["results"])
-    assert (answer["coverage"], answer["degraded"]) == ({"shards": 1, "answered": 1, "missing": []}, None)
+    assert (answer["coverage"], answer["degraded"]) == (
+        {"shards": 1, "answered": 1, "missing": [], "unranked": []},
+        None,
+    )
 
 
 def test_a_comparison_that_was_not_ranked_in_time_says_so(served, monkeypatch):
@@ -313,6 +373,17 @@ def test_a_comparison_that_was_not_ranked_in_time_says_so(served, monkeypatch):
         answer = client.get("/compare?q=w1+w2&rankers=bm25,boosted").json()
     assert answer["degraded"]["reason"] == "deadline"
     assert answer["moved"] == {}
+
+
+def test_facts_of_an_index_whose_folder_is_gone(served, tmp_path):
+    shutil.copytree(served[0] / "index", tmp_path / "index")
+    with make_client((tmp_path, served[1])) as client:
+        before = client.get("/index").json()
+        assert before["bytes"] == sum(path.stat().st_size for path in (tmp_path / "index").iterdir() if path.is_file())
+        shutil.rmtree(tmp_path / "index")
+        response = client.get("/index")
+        assert (response.status_code, response.json()) == (200, before)
+        assert client.get("/search?q=w1").status_code == 200
 
 
 def test_facts_about_rankers_and_index(client):

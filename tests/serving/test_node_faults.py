@@ -4,7 +4,6 @@ import asyncio
 import gc
 import re
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,15 +11,16 @@ import pytest
 pytest.importorskip("msgspec", reason="the server needs the extra 'serve'")
 
 import msgspec
+from tests.serving.in_process_shards import shards_client
 from tests.serving.node_network import Node, ask, forget_counts, make_shards, network, shown, until_whole
+from tests.serving.served_index import save_alone
 
 from rankwell import IndexWriter, MadeRanker, RankedSearch
 from rankwell.errors import DataError, FileFormatError
-from rankwell.scoring.normaliser import Normaliser
-from rankwell.scoring.ranker_file import read_ranker_file
 from rankwell.serving.batching import OverloadError
 from rankwell.serving.http import messages as api
 from rankwell.serving.http.aggregator_service import AggregatorService
+from rankwell.serving.ranking.ranking_pass import RankingPass
 from rankwell.serving.shards import messages
 from rankwell.serving.shards.circuit_breaker import CLOSED, OPEN
 from rankwell.serving.shards.frames import MOST_BYTES, encoded, read_frame
@@ -36,10 +36,7 @@ def folders(tmp_path):
 @pytest.fixture(scope="session")
 def rankers(served, tmp_path_factory):
     """The rankers of `served_index`, and one that scores each document alone, so that nodes do."""
-    path = tmp_path_factory.mktemp("alone") / "alone.rank"
-    description = read_ranker_file(served[1]["boosted"]).description
-    MadeRanker.from_description(replace(description, normaliser=Normaliser())).save(path)
-    return {**served[1], "alone": path}
+    return {**served[1], "alone": save_alone(served[1]["boosted"], tmp_path_factory.mktemp("alone") / "alone.rank")}
 
 
 def with_body(received, **changes):
@@ -200,7 +197,7 @@ async def until(condition, within=10.0):
 
 
 def test_a_shard_whose_files_are_damaged_is_missing_and_its_node_logs_why_once(folders, caplog):
-    def damaged(body):
+    def damaged(body, deadline):
         raise FileFormatError("shard-1: a block of postings is damaged. Build the index again.")
 
     async def run():
@@ -323,6 +320,100 @@ def test_if_no_shard_ranks_in_time_the_order_is_that_of_selection(folders, ranke
             assert [(one.id, one.score) for one in whole.results] == list(
                 zip(expected.ids, expected.scores.tolist(), strict=True)
             )
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("name", "passes"), [("linear", 1), ("alone", 1), ("cascade", 2)])
+def test_a_shard_that_ranks_too_late_keeps_its_documents_below_those_that_were_ranked(folders, rankers, name, passes):
+    """They come in the order of the stage before, and the answer says whose they are."""
+
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes], {name: rankers[name]}, n_candidates=80) as aggregator:
+            whole = await ask(aggregator, "w3 w7", k=80)
+            scored = 0
+
+            def without_the_last_pass(received):
+                nonlocal scored
+                scored += 1
+                return None if scored % passes == 0 else received
+
+            nodes[1].change = of_kind(messages.Scored, without_the_last_pass)
+            late = await ask(aggregator, "w3 w7", seconds=3.0, k=80)
+            own = [one.id for one in late.results if int(one.id[1:]) % 4 == 1]
+            assert {one.id for one in late.results} == {one.id for one in whole.results}
+            assert own
+            assert (late.is_partial, late.missing) == (True, ())
+            assert late.unranked == (aggregator.shards[1].name,)
+            assert 0 < late.n_ranked < late.n_kept == whole.n_kept
+            assert all(int(one.id[1:]) % 4 != 1 for one in late.results[: late.n_ranked])
+            if passes == 1:
+                below = late.results[late.n_ranked :]
+                assert [one.id for one in below] == own
+                assert [one.first_score for one in below] == sorted((one.first_score for one in below), reverse=True)
+            # Captions of the documents that were not ranked are made as usual.
+            assert all(one.caption for one in late.results)
+
+    asyncio.run(run())
+
+
+def test_a_shard_that_ranks_a_part_in_time_says_which(folders, rankers):
+    """A node that has little time replies with what it has, and is not late."""
+
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes], {"alone": rankers["alone"]}, n_candidates=80) as aggregator:
+            whole = await ask(aggregator, "w3 w7", k=80)
+            score_of = {one.id: one.score for one in whole.results}
+
+            def first_three(received):
+                scores = received.body.scores[: 3 * 8]
+                return with_body(received, scores=scores, ranked=np.arange(3, dtype=np.int64).tobytes())
+
+            nodes[1].change = of_kind(messages.Scored, first_three)
+            early = await ask(aggregator, "w3 w7", k=80)
+            ranked = early.results[: early.n_ranked]
+            assert (early.is_partial, early.missing, early.unranked) == (True, (), (aggregator.shards[1].name,))
+            assert early.n_ranked < early.n_kept == len(early.results)
+            own = [one.first_score for one in whole.results if int(one.id[1:]) % 4 == 1]
+            best = sorted(own, reverse=True)[:3]
+            assert sorted((one.first_score for one in ranked if int(one.id[1:]) % 4 == 1), reverse=True) == best
+            assert all(one.score == score_of[one.id] for one in ranked)
+            # Scores of documents that were not asked for are rubbish.
+            nodes[1].change = of_kind(
+                messages.Scored,
+                lambda received: with_body(received, ranked=np.arange(1, 4, dtype=np.int64).tobytes()),
+            )
+            assert (await ask(aggregator, "w3 w7")).missing == (aggregator.shards[1].name,)
+
+    asyncio.run(run())
+
+
+def test_a_node_replies_with_what_it_has_ranked_before_its_deadline(folders, rankers, monkeypatch):
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes], {"alone": rankers["alone"]}, n_candidates=80) as aggregator:
+            whole = await ask(aggregator, "w3 w7", k=80)
+            score_of = {one.id: one.score for one in whole.results}
+            # Each document is a block, and all blocks together take longer than there is time.
+            score, seconds = RankingPass.score, 4.0
+            monkeypatch.setattr("rankwell.serving.ranking.pass_in_time._LEAST_BLOCK", 1)
+            monkeypatch.setattr("rankwell.serving.ranking.pass_in_time._BLOCK_SHARE", 0.0)
+            monkeypatch.setattr("rankwell.serving.ranking.pass_in_time._AMPLE", 1e12)
+
+            def slow(self, hits):
+                time.sleep(2 * seconds * len(folders) / whole.n_kept)
+                return score(self, hits)
+
+            monkeypatch.setattr(RankingPass, "score", slow)
+            early = await ask(aggregator, "w3 w7", k=80, seconds=seconds)
+            assert (early.is_partial, early.missing) == (True, ())
+            assert 0 < early.n_ranked < early.n_kept == whole.n_kept
+            assert [one.score for one in early.results[: early.n_ranked]] == [
+                score_of[one.id] for one in early.results[: early.n_ranked]
+            ]
+            assert {one.id for one in early.results} == score_of.keys()
 
     asyncio.run(run())
 
@@ -974,3 +1065,79 @@ def test_without_any_node_at_the_start_it_says_which(folders):
 
     with pytest.raises(DataError, match=r"no node answers \(127\.0\.0\.1:\d+: .*Start them with `rankwell node`"):
         asyncio.run(run())
+
+
+def test_calls_besides_searches_take_turns_and_too_many_are_refused(folders, rankers, monkeypatch):
+    """So that they do not take the nodes from searches."""
+
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes], {"linear": rankers["linear"]}) as aggregator:
+            service = AggregatorService(aggregator, timeout=30.0)
+            features, running, most = aggregator.features, 0, 0
+            may_go_on = asyncio.Event()
+
+            async def held(*asked):
+                nonlocal running, most
+                running, most = running + 1, max(most, running + 1)
+                await may_go_on.wait()
+                try:
+                    return await features(*asked)
+                finally:
+                    running -= 1
+
+            monkeypatch.setattr(aggregator, "features", held)
+            calls = {
+                "features": lambda: service.features(api.DocumentParameters("w1 w2", id="d0")),
+                "rank": lambda: service.rank(api.RankBody(query="w1 w2", documents=["d0"])),
+            }
+            waiting = [asyncio.create_task(calls["features" if number % 2 else "rank"]()) for number in range(16)]
+            await asyncio.sleep(0.05)
+            explained = api.DocumentParameters("w1 w2", id="d0")
+            rows = api.RankBody(features=[[0.0] * len(features_of_ranker(aggregator))])
+            for call in (*calls.values(), lambda: service.explain(explained), lambda: service.rank(rows)):
+                with pytest.raises(OverloadError, match="too many requests: 16 such calls are waiting") as refused:
+                    await call()
+                assert refused.value.retry_after >= 1.0
+            # Searches are not refused meanwhile.
+            answer = await service.search(api.SearchParameters("w1 w2"))
+            assert answer.coverage.missing == []
+            may_go_on.set()
+            assert all(await asyncio.gather(*waiting))
+            assert most == 1
+            assert (await calls["features"]()).features
+
+    asyncio.run(run())
+
+
+def features_of_ranker(aggregator):
+    return aggregator.snapshot.passes("linear").feature_set.names
+
+
+def test_that_no_shard_answers_is_no_refusal(folders, served):
+    """Who asks /readyz again and again would look like overload."""
+    with shards_client(folders, {"linear": served[1]["linear"]}) as client:
+        service = client.service
+        assert client.get("/readyz").status_code == 200
+        for shard in service.aggregator.shards:
+            shard.links[0].is_up = False
+        assert [client.get("/readyz").status_code for _ in range(3)] == [503] * 3
+        metrics = client.get("/metrics").text
+        assert 'rankwell_requests_total{path="/readyz",status="503"} 3.0' in metrics
+        assert "rankwell_refused_total 0.0" in metrics
+        service._most = 0
+        assert client.get("/search?q=w1").status_code == 503
+        assert "rankwell_refused_total 1.0" in client.get("/metrics").text
+
+
+def test_a_vote_counts_among_the_requests_that_nodes_answer(folders, rankers):
+    async def run():
+        nodes = [Node(folder) for folder in folders]
+        async with network([[node] for node in nodes], {"linear": rankers["linear"]}) as aggregator:
+            service = AggregatorService(aggregator, timeout=30.0, most=1)
+            assert await service.has_document("d0")
+            found = await asyncio.gather(*(service.has_document("d0") for _ in range(3)), return_exceptions=True)
+            assert found[0] is True
+            assert all(isinstance(one, OverloadError) for one in found[1:])
+
+    asyncio.run(run())

@@ -116,7 +116,7 @@ def test_a_comparison_without_a_shard_is_marked(served):
         answer = client.get("/compare", params={"q": QUERY, "rankers": "bm25,compared", "k": 50}).json()
     finally:
         link.is_up = True
-    assert answer["coverage"] == {"shards": 2, "answered": 1, "missing": [link.name]}
+    assert answer["coverage"] == {"shards": 2, "answered": 1, "missing": [link.name], "unranked": []}
     text = f"1 of 2 shards did not answer: {link.name}."
     assert answer["degraded"] == {"reason": "shards", "text": text}
     shown = {result["id"] for ranking in answer["rankings"] for result in ranking["results"]}

@@ -111,7 +111,7 @@ def test_four_processes_answer_as_one_index(server, shards, served):
             answer, found = client.search(query, ranker=name), search.search(query)
             expected = list(zip(found.ids, found.scores, strict=True))
             assert [(one["id"], one["score"]) for one in answer["results"]] == expected
-            assert answer["coverage"] == {"shards": 4, "answered": 4, "missing": []}
+            assert answer["coverage"] == {"shards": 4, "answered": 4, "missing": [], "unranked": []}
             first = answer["results"][0]["id"]
             (explained,) = search.explain(query, document=first)
             assert client.explain(query, first, ranker=name)["score"] == explained.explanation.score
@@ -209,7 +209,7 @@ def test_nodes_elsewhere_with_a_token_and_a_replica(shards, served, tmp_path):
         options = ["--nodes", f"{one}|{other},{second}", "--node-token-file", tmp_path / "token"]
         with serving_from(*options, "--ranker", served[1]["linear"], "--timeout", TIMEOUT_MS) as (_, client):
             before = client.search("w1 w2")
-            assert before["coverage"] == {"shards": 2, "answered": 2, "missing": []}
+            assert before["coverage"] == {"shards": 2, "answered": 2, "missing": [], "unranked": []}
             first.kill()
             for k in range(1, 6):
                 answer = client.search("w1 w2", k)

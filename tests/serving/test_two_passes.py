@@ -1,5 +1,6 @@
 """Ranked search by rankers made of rankers: two passes, deadlines, and the features that each pass extracts."""
 
+import math
 import time
 from dataclasses import replace
 
@@ -141,15 +142,110 @@ def test_what_is_over_its_deadline_stays_in_the_order_of_the_stage_before(index,
     selected = index.search(parse_query(text, index.analysis), k=DEPTH)
     assert late.ids == tuple(selected.ids)
     assert late.n_ranked == 0
-    # The deadline comes while the first pass runs.
-    now = iter([0.0, 2.0])
-    monkeypatch.setattr("rankwell.serving.ranking.ranked_search.time.monotonic", lambda: next(now))
-    between = searcher.search(text, k=DEPTH, deadline=1.0)
+    # The deadline comes while the first pass, which compares documents, runs.
+    first_pass = searcher._first.score
+
+    def slow(hits):
+        scores = first_pass(hits)
+        time.sleep(max(0.0, until - time.monotonic()))
+        return scores
+
+    monkeypatch.setattr(searcher._first, "score", slow)
+    until = time.monotonic() + 0.5
+    between = searcher.search(text, k=DEPTH, deadline=until)
     first = over_features(cascade.parts[0].description, FEATURES.names)
     assert dict(zip(between.ids, between.scores.tolist(), strict=True)) == expected(index, first, 3)
-    assert between.n_ranked == 0
+    assert (between.n_ranked, between.n_kept) == (0, KEEP)
     monkeypatch.undo()
     assert searcher.search(text, k=DEPTH, deadline=time.monotonic() + 60).n_ranked == KEEP
+
+
+def search_of_documents_alone(index, cascade, **settings):
+    """A search by a cascade of which no pass compares documents."""
+    few = replace(cascade.parts[0].description, normaliser=Normaliser())
+    alone = replace(cascade, normaliser=Normaliser(), parts=(replace(cascade.parts[0], description=few),), **settings)
+    return RankedSearch(index, alone, n_candidates=80)
+
+
+def end_after(monkeypatch, ranking_pass, n_calls, until):
+    """Let the time be over when a pass has been called so often; blocks are of four documents."""
+    monkeypatch.setattr("rankwell.serving.ranking.pass_in_time._LEAST_BLOCK", 4)
+    monkeypatch.setattr("rankwell.serving.ranking.pass_in_time._BLOCK_SHARE", 0.0)
+    monkeypatch.setattr("rankwell.serving.ranking.pass_in_time._AMPLE", 1e12)
+    score, calls = ranking_pass.score, []
+
+    def counted(hits):
+        scores = score(hits)
+        calls.append(len(scores))
+        if len(calls) == n_calls:
+            time.sleep(max(0.0, until - time.monotonic()))
+        return scores
+
+    monkeypatch.setattr(ranking_pass, "score", counted)
+    return calls
+
+
+def test_what_a_deadline_leaves_of_the_second_pass_is_below_in_the_order_of_the_first(index, cascade, monkeypatch):
+    searcher = search_of_documents_alone(index, cascade, first_pass=FirstPass(0, 20))
+    text = QUERIES[3].text
+    whole = searcher.search(text, k=80)
+    first = searcher.search(text, k=80, deadline=time.monotonic() - 1)
+    assert (whole.n_ranked, whole.n_kept, first.n_ranked, first.n_kept) == (20, 20, 0, 20)
+    first_scores = searcher._first.score(
+        searcher._first.hits([index.parse(text)], [whole.selected], [whole.selected.docs])
+    )
+    by_first = whole.selected.docs[np.argsort(-first_scores, kind="stable")].tolist()
+    until = time.monotonic() + 3.0
+    calls = end_after(monkeypatch, searcher._ranker, 2, until)
+    early = searcher.search(text, k=80, deadline=until)
+    assert calls == [4, 4]
+    assert (early.n_ranked, early.n_kept) == (8, 20)
+    # The best eight of the first pass, in the order and with the scores that they have in the whole answer.
+    score_of = dict(zip(whole.docs.tolist(), whole.scores.tolist(), strict=True))
+    assert set(early.docs[:8].tolist()) == set(by_first[:8])
+    assert early.scores[:8].tolist() == [score_of[doc] for doc in early.docs[:8].tolist()]
+    assert early.docs[:8].tolist() == [doc for doc in whole.docs.tolist() if doc in by_first[:8]]
+    assert early.docs[8:].tolist() == by_first[8:]
+    assert (np.diff(early.scores) <= 0).all()
+
+
+def test_what_a_deadline_leaves_of_the_first_pass_is_below_in_the_order_of_selection(index, cascade, monkeypatch):
+    searcher = search_of_documents_alone(index, cascade)
+    text = QUERIES[3].text
+    selected = searcher.search(text, k=80).selected.docs.tolist()
+    until = time.monotonic() + 3.0
+    calls = end_after(monkeypatch, searcher._first, 3, until)
+    early = searcher.search(text, k=80, deadline=until)
+    assert calls == [4, 4, 4]
+    assert (early.n_ranked, early.n_kept) == (0, KEEP)
+    assert set(early.docs[:12].tolist()) == set(selected[:12])
+    assert early.docs[12:].tolist() == selected[12:]
+
+
+def test_blocks_score_to_the_last_bit_as_one_call(index, cascade, monkeypatch, tmp_path):
+    """And the log has the rows of what was ranked, once."""
+    searcher = search_of_documents_alone(index, cascade, first_pass=FirstPass(0, 40))
+    queries = [query.text for query in QUERIES]
+    whole = searcher.search_many(queries, k=80)
+    with FeatureLog(tmp_path / "log", searcher.feature_set) as log:
+        logged = RankedSearch(index, searcher.description, n_candidates=80, log=log)
+        logged.search_many(queries, k=80, query_ids=[query.id for query in QUERIES])
+    with FeatureLog(tmp_path / "blocks", searcher.feature_set) as log:
+        logged = RankedSearch(index, searcher.description, n_candidates=80, log=log)
+        calls = end_after(monkeypatch, searcher._ranker, math.inf, 0.0)
+        until = time.monotonic() + 60
+        logged.search_many(queries, k=80, query_ids=[query.id for query in QUERIES], deadline=until)
+        blocks = searcher.search_many(queries, k=80, deadline=until)
+    assert len(calls) > 5
+    for one, other in zip(whole, blocks, strict=True):
+        assert one.docs.tolist() == other.docs.tolist()
+        assert one.scores.tobytes() == other.scores.tobytes()
+        assert other.n_ranked == other.n_kept
+    read = [list(FeatureLogReader(tmp_path / name)) for name in ("log", "blocks")]
+    assert len(read[0]) == len(QUERIES)
+    for one, other in zip(*read, strict=True):
+        assert (one.query_id, one.document_ids) == (other.query_id, other.document_ids)
+        np.testing.assert_array_equal(one.features, other.features)
 
 
 def test_the_log_has_the_kept_documents(index, train, cascade, tmp_path):

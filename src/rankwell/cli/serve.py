@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from socket import socket
@@ -204,8 +204,9 @@ def serve(
     check_log_level(log_level)
     folders, named = _folders(indexes or ()), _named(ranker or ())
     _check_places(folders, nodes, spare_nodes, replicas, spares)
-    if nodes is not None and (own or query_vectors):
-        raise ParameterError("--own and --query-vectors are read by nodes: give them to `rankwell node`.")
+    if nodes is not None:
+        given = {"--own": own, "--query-vectors": query_vectors, "--threads": threads, "--batch": batch}
+        _check_not_of_nodes({**given, "--batch-window": window, "--device": None if device == "cpu" else device})
     own_features = given_own(own or (), query_vectors or ())
     rules = None if synonyms is None else Synonyms.read(synonyms)
     sources = [part for one in own or () for part in ("--own", one)]
@@ -268,7 +269,7 @@ def serve(
         options += [] if batch is None else ["--batch", str(batch)]
         options += ["--device", device, "--log-level", log_level, *sources]
         check_own(named, own_features)
-        places = start_places(folders, replicas, spares, options)
+        places = start_places(folders, replicas, spares, threads, options)
     else:
         places = given_places(nodes, spare_nodes, read_token(node_token_file, NODE_TOKEN_VARIABLE) or "")
     serve_shards(places, named, candidates, queue, around, token, listening, address, feature_log, rules, quiet=quiet)
@@ -307,6 +308,16 @@ def _check_places(folders: list[Path], nodes: str | None, spare_nodes: str, repl
     names = [folder.absolute() for folder in folders]
     if len(set(names)) < len(names):
         raise ParameterError("the same index is named twice; for several processes of one there is --replicas.")
+
+
+def _check_not_of_nodes(options: Mapping[str, object]) -> None:
+    """Refuse what `rankwell node` is told; options : what was given of it, by name"""
+    named = [name for name, value in options.items() if value]
+    if named:
+        raise ParameterError(
+            f"{', '.join(named)}: nodes that --nodes names do that work, and are told when they start. Give it to "
+            f"`rankwell node`."
+        )
 
 
 def _ready(n_docs: int, ranker: str, address: str) -> str:

@@ -59,7 +59,14 @@ def check_log_level(log_level: str) -> None:
 
 def read_token(file: Path | None, variable: str) -> str | None:
     """The token in a file, or in a variable of the environment; None if there is none."""
-    token = file.read_text(encoding="utf-8").strip() if file is not None else os.environ.get(variable, "")
+    # Bytes that are no ASCII become other characters, which are refused like those that are.
+    token = os.environ.get(variable, "") if file is None else file.read_bytes().decode("latin-1").strip()
     if file is not None and not token:
         raise DataError(f"{file} is empty: a token is needed in it.")
+    if not token.isascii() or not token.isprintable():
+        number, wrong = next((n, one) for n, one in enumerate(token, 1) if not one.isascii() or not one.isprintable())
+        raise DataError(
+            f"{file or variable}: a token is printable ASCII characters, as a header can have them; number {number} is "
+            f"{wrong!a}. Use letters and digits, as `openssl rand -hex 16` prints them."
+        )
     return token or None

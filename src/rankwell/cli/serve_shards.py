@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,9 +28,12 @@ class Places:
     processes: list[NodeProcess]
 
 
-def start_places(folders: Sequence[Path], replicas: int, spares: int, options: Sequence[str]) -> Places:
-    """Processes on this machine, which are not started yet."""
+def start_places(
+    folders: Sequence[Path], replicas: int, spares: int, threads: int | None, options: Sequence[str]
+) -> Places:
+    """Processes on this machine, which are not started yet; threads : of each, by default its share of the cores"""
     from rankwell.index.reader import Index
+    from rankwell.kernels.threads import available_cores
     from rankwell.serving.shards.node_link import NodeLink
     from rankwell.serving.shards.supervision import NodeProcess
 
@@ -39,13 +41,13 @@ def start_places(folders: Sequence[Path], replicas: int, spares: int, options: S
         # What is wrong with an index is told by this process, before others are started.
         Index.open(folder)
     token = secrets.token_hex(16)
-    n_nodes = len(folders) * replicas
-    threads = ["--threads", str(max(1, (os.cpu_count() or 1) // n_nodes))]
+    n_threads = threads or max(1, available_cores() // (len(folders) * replicas))
+    of_all = [*options, "--threads", str(n_threads)]
     processes: list[NodeProcess] = []
 
     def started(arguments: Sequence[str]) -> NodeLink:
         link = NodeLink("127.0.0.1", 0, token)
-        processes.append(NodeProcess([*arguments, *options, *threads], link, token))
+        processes.append(NodeProcess([*arguments, *of_all], link, token))
         return link
 
     shards = [[started([str(folder)]) for _ in range(replicas)] for folder in folders]

@@ -87,10 +87,13 @@ class Answer:
     """The answer to a request.
 
     version : of the snapshot that gave it; ranker : None for BM25 alone
-    is_partial : whether the deadline came before the ranker: the order is that of the stage before
+    n_ranked : how many documents the ranker scored, of the `n_kept` that it was to score
+    is_partial : whether the deadline ended that early: the others come last, in the order of the stage before
+    is_late : whether the answer was made after the deadline
     seconds : by stage; stages that a batch shares are counted whole
     device : where it was ranked; fallback : why it was not the device that should have been used
-    missing : the shards that did not answer, of n_shards
+    missing : the shards that did not answer, of n_shards; unranked : those that answered, and did not rank all of their
+        documents in time
     n_matches : None if the search stopped before all were known; n_examined : how many documents it looked at then
     is_partly_counted : whether a shard was missing when words were counted that scores are made of
     facets : the counts of fields; words : what was searched for, if that is not a query of the request
@@ -101,6 +104,7 @@ class Answer:
     n_matches: int | None
     n_candidates: int
     n_ranked: int
+    n_kept: int
     is_partial: bool
     seconds: dict[str, float]
     results: tuple[Result, ...]
@@ -108,6 +112,8 @@ class Answer:
     fallback: str | None = None
     n_shards: int = 1
     missing: tuple[str, ...] = ()
+    unranked: tuple[str, ...] = ()
+    is_late: bool = False
     n_examined: int | None = None
     facets: Facets = field(default_factory=dict)
     words: tuple[str, ...] = ()
@@ -115,5 +121,5 @@ class Answer:
 
     @property
     def is_degraded(self) -> bool:
-        """Whether it is less than an answer with more time and all shards would be."""
+        """Whether it is less than an answer with more time and all shards would be; one that is only late is not."""
         return self.is_partial or self.is_partly_counted or bool(self.missing)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import http.client
 import json
 import threading
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from rankwell.errors import ParameterError, ServerError
+
+# Parameters of the calls that are called otherwise here.
+_PARAMETERS = {"q": "query", "id": "document", "facet": "facets"}
 
 
 class Client:
@@ -43,13 +47,12 @@ class Client:
     def __init__(
         self, address: str = "http://127.0.0.1:8080", *, token: str | None = None, timeout: float = 10.0
     ) -> None:
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ParameterError(f"must be like http://127.0.0.1:8080, got {address!r}.", parameter="address")
         self.address = address
-        self._parts, self._token, self._timeout = parts, token, timeout
+        self._parts, self._timeout = _parts_of(address), timeout
+        self._token = None if token is None else _checked_token(token)
         self._own = threading.local()
-        self._opened: list[http.client.HTTPConnection] = []
+        self._opened: weakref.WeakSet[_OwnConnection] = weakref.WeakSet()
+        self._opening = threading.Lock()
 
     def search(
         self,
@@ -177,15 +180,19 @@ class Client:
 
     def put_ranker(self, name: str, path: str) -> None:
         """Add or replace a ranker by a file on the server."""
+        _check_unicode("name", name)
         self._call("POST", f"/rankers/{quote(name, safe='')}", {"path": path})
 
     def remove_ranker(self, name: str) -> None:
+        _check_unicode("name", name)
         self._call("DELETE", f"/rankers/{quote(name, safe='')}")
 
     def close(self) -> None:
         """Close the connections of all threads; a call after that opens one again."""
-        for connection in self._opened:
-            connection.close()
+        with self._opening:
+            opened = list(self._opened)
+        for own in opened:
+            own.connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -197,6 +204,8 @@ class Client:
 
     def _get(self, path: str, **parameters: Any) -> Any:
         given = {name: value for name, value in parameters.items() if value is not None}
+        for name, value in given.items():
+            _check_unicode(_PARAMETERS.get(name, name), value)
         return self._call("GET", f"{path}?{urlencode(given, doseq=True)}" if given else path)
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
@@ -221,16 +230,15 @@ class Client:
         self, method: str, path: str, content: bytes | None, headers: dict[str, str]
     ) -> tuple[int, float | None, bytes]:
         """Status, Retry-After and body. A connection that the server closed meanwhile is opened again once."""
-        is_kept = getattr(self._own, "connection", None) is not None
+        is_kept = getattr(self._own, "opened", None) is not None
         connection = self._connection()
         try:
             connection.request(method, self._parts.path.rstrip("/") + path, content, headers)
             response = connection.getresponse()
             answer = response.read()
         except (http.client.HTTPException, OSError) as cause:
-            connection.close()
-            self._opened.remove(connection)
-            self._own.connection = None
+            # It is closed with what holds it.
+            self._own.opened = None
             if is_kept and isinstance(cause, http.client.RemoteDisconnected | ConnectionResetError | BrokenPipeError):
                 return self._send(method, path, content, headers)
             raise ServerError(f"{self.address} does not answer: {cause}. Is the server running?") from cause
@@ -238,13 +246,68 @@ class Client:
         return response.status, float(after) if after.isdigit() else None, answer
 
     def _connection(self) -> http.client.HTTPConnection:
-        connection: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
-        if connection is None:
+        opened: _OwnConnection | None = getattr(self._own, "opened", None)
+        if opened is None:
             kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-            connection = kind(self._parts.hostname or "", self._parts.port, timeout=self._timeout)
-            self._own.connection = connection
-            self._opened.append(connection)
-        return connection
+            opened = _OwnConnection(kind(self._parts.hostname or "", self._parts.port, timeout=self._timeout))
+            self._own.opened = opened
+            with self._opening:
+                self._opened.add(opened)
+        return opened.connection
+
+
+class _OwnConnection:
+    """The connection of one thread, which holds this alone: what it opened is closed when the thread ends."""
+
+    def __init__(self, connection: http.client.HTTPConnection) -> None:
+        self.connection = connection
+
+    def __del__(self) -> None:
+        self.connection.close()
+
+
+def _parts_of(address: str) -> SplitResult:
+    """The parts of a server's address, checked."""
+    wrong = ParameterError(f"must be like http://127.0.0.1:8080, got {address!r}.", parameter="address")
+    try:
+        parts = urlsplit(address)
+        # What is wrong with a port or a host is not found before it is asked for.
+        has_port = parts.port is None or parts.port > 0
+        (parts.hostname or "").encode("idna")
+    except ValueError as cause:
+        raise wrong from cause
+    # The path is sent as it is.
+    is_plain = parts.path.isascii() and address.isprintable() and " " not in address
+    if parts.scheme not in ("http", "https") or not parts.hostname or not has_port or not is_plain:
+        raise wrong
+    return parts
+
+
+def _checked_token(token: str) -> str:
+    if not token or not token.isascii() or not token.isprintable():
+        raise ParameterError(
+            "must be printable ASCII characters, and at least one, as a header can have them: got others.",
+            parameter="token",
+        )
+    return token
+
+
+def _check_unicode(name: str, value: Any) -> None:
+    """Refuse texts that UTF-8 cannot have."""
+    for text in [value] if isinstance(value, str) else value if isinstance(value, list) else []:
+        if isinstance(text, str) and not _is_unicode(text):
+            raise ParameterError(
+                f"must be text that UTF-8 can have, got {text!r:.60}: half of a surrogate pair is no character.",
+                parameter=name,
+            )
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _settings(plain: bool, filter: str | None, typos: bool, match: str) -> dict[str, str | None]:

@@ -261,14 +261,15 @@ def _answer(snapshot: Snapshot, request: SearchRequest, ranked: Ranked | Excepti
         started = time.perf_counter()
         facets = selected.count_facets(request.facets)
         stages["facets"] = time.perf_counter() - started
-    n_ranked = 0 if by_ranker is None else by_ranker.n_ranked
+    n_ranked, n_kept = (0, 0) if by_ranker is None else (by_ranker.n_ranked, by_ranker.n_kept)
     return Answer(
         version=snapshot.version,
         ranker=None if by_ranker is None else ranked.ranker,
         n_matches=None if selected.stopped_early else selected.n_matches,
         n_candidates=len(selected),
         n_ranked=n_ranked,
-        is_partial=by_ranker is not None and n_ranked == 0 and len(selected) > 0,
+        n_kept=n_kept,
+        is_partial=n_ranked < n_kept,
         seconds=stages,
         results=tuple(results),
         device=ranked.device,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -51,10 +52,12 @@ class Snapshot(NamedRankers):
     """What answers are made from.
 
     placed : searches by the ranker's name, each on the device that suits a batch, made from the ranker files
+    n_bytes : of the index's files when it was opened, which may be gone since
     """
 
     index: Index
     placed: Mapping[str, PlacedSearch]
+    n_bytes: int
 
     @property
     def searches(self) -> Mapping[str, RankedSearch]:
@@ -95,6 +98,16 @@ def check_device(device: str) -> None:
         raise ParameterError(f"must be one of {', '.join(_DEVICES)}, got {device!r}.", parameter="device")
 
 
+def bytes_of(index: Index) -> int:
+    """The size of an index's files; of those that a writer removes meanwhile, nothing."""
+    size = 0
+    with contextlib.suppress(FileNotFoundError):
+        for path in () if index.path is None else index.path.iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                size += path.stat().st_size if path.is_file() else 0
+    return size
+
+
 def make_snapshot(
     version: int,
     index: Index,
@@ -121,7 +134,8 @@ def make_snapshot(
         costs = before.placed[name].costs if before is not None and is_known else None
         always = settings.device == "cuda"
         placed[name] = PlacedSearch(make("cpu"), make, _health(file, settings), costs, always=always)
-    snapshot = Snapshot(version, dict(files), default, index, placed)
+    n_bytes = before.n_bytes if before is not None and before.index is index else bytes_of(index)
+    snapshot = Snapshot(version, dict(files), default, index, placed, n_bytes)
     snapshot.try_out()
     snapshot.measure_devices()
     return snapshot

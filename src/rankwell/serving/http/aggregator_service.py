@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
+from typing import TypeVar
+
+import numpy as np
 
 from rankwell.errors import ParameterError, RankwellError
 from rankwell.serving.answer import Answer, SearchRequest
@@ -20,6 +25,8 @@ from rankwell.serving.shards.node_link import NodeLink
 from rankwell.serving.shards.shard import Shard
 from rankwell.serving.shards.supervision import Supervisor
 from rankwell.serving.use import Use
+
+T = TypeVar("T")
 
 
 class AggregatorService(QueryService):
@@ -52,6 +59,8 @@ class AggregatorService(QueryService):
         self.aggregator, self.supervisor = aggregator, supervisor
         self.failure: RankwellError | None = None
         self._most, self._n_running, self._on_ready = most, 0, on_ready
+        # One call besides searches at a time, as of one index: each is more work for the nodes than a search.
+        self._turn = asyncio.Lock()
         self._add_metrics()
 
     @property
@@ -81,36 +90,39 @@ class AggregatorService(QueryService):
         if request.deadline.is_over:
             # Nodes would be blamed for it.
             raise too_short()
-        if self._n_running >= self._most:
-            raise OverloadError(f"too many requests: {self._n_running} are being answered.", retry_after=1.0)
-        self._n_running += 1
-        try:
+        with self._running():
             return await self.aggregator.answer(request)
-        finally:
-            self._n_running -= 1
 
     async def explain(self, asked: messages.DocumentParameters) -> messages.ExplainAnswer:
         ranker = self.snapshot.with_features(asked.ranker)
-        return explain_answer(await self.aggregator.explain(_asked(asked.q, asked), asked.id, ranker))
+        explained = await self._in_turn(lambda: self.aggregator.explain(_asked(asked.q, asked), asked.id, ranker))
+        return explain_answer(explained)
 
     async def features(self, asked: messages.DocumentParameters) -> messages.FeaturesAnswer:
         ranker = self.snapshot.with_features(asked.ranker)
-        rows = await self.aggregator.features(_asked(asked.q, asked), [asked.id], ranker)
+        rows = await self._in_turn(lambda: self.aggregator.features(_asked(asked.q, asked), [asked.id], ranker))
         names = self.snapshot.passes(ranker).feature_set.names
         return messages.FeaturesAnswer(dict(zip(names, rows[0].tolist(), strict=True)))
 
     async def rank(self, asked: messages.RankBody) -> messages.ScoresAnswer:
         ranker = self.snapshot.with_features(asked.ranker)
-        if asked.query is not None and asked.documents is not None and asked.features is None:
-            rows = await self.aggregator.features(_asked(asked.query, asked), asked.documents, ranker)
-        elif asked.features is not None and asked.query is None and asked.documents is None:
-            rows = feature_rows(asked.features, self.snapshot.files[ranker].description.n_features)
-        else:
-            raise ParameterError("a body has query and documents, or features: one of both, and not parts of them.")
-        return messages.ScoresAnswer((await self.aggregator.score(rows, ranker)).tolist())
+        text, documents, given = asked.query, asked.documents, asked.features
+        if text is not None and documents is not None and given is None:
+            question = _asked(text, asked)
+
+            async def scores() -> np.ndarray:
+                rows = await self.aggregator.features(question, documents, ranker)
+                return await self.aggregator.score(rows, ranker)
+
+            return messages.ScoresAnswer((await self._in_turn(scores)).tolist())
+        if given is not None and text is None and documents is None:
+            rows = feature_rows(given, self.snapshot.files[ranker].description.n_features)
+            return messages.ScoresAnswer((await self._in_turn(lambda: self.aggregator.score(rows, ranker))).tolist())
+        raise ParameterError("a body has query and documents, or features: one of both, and not parts of them.")
 
     async def has_document(self, name: str) -> bool:
-        return await self.aggregator.has_document(name)
+        with self._running():
+            return await self.aggregator.has_document(name)
 
     def index(self) -> messages.IndexAnswer:
         collection = self.snapshot.collection
@@ -142,6 +154,23 @@ class AggregatorService(QueryService):
     def is_ready(self) -> bool:
         """Whether any shard answers: a partial answer is better than none."""
         return any(self.aggregator.is_available(shard) for shard in range(len(self.aggregator.shards)))
+
+    async def _in_turn(self, call: Callable[[], Awaitable[T]]) -> T:
+        """What a call besides searches gives, when its turn comes; too many of them are refused."""
+        with self._counted_aside():
+            async with self._turn:
+                return await call()
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """A request that the nodes answer in their queues. Raises OverloadError if there are too many."""
+        if self._n_running >= self._most:
+            raise OverloadError(f"too many requests: {self._n_running} are being answered.", retry_after=1.0)
+        self._n_running += 1
+        try:
+            yield
+        finally:
+            self._n_running -= 1
 
     def _shard(self, number: int) -> messages.ShardAnswer:
         shard, facts = self.aggregator.shards[number], self.snapshot.collection.facts.get(number)

@@ -13,10 +13,10 @@ import time
 from collections.abc import Iterable
 
 import msgspec
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from rankwell.errors import RankwellError
 from rankwell.serving.http.endpoint import RequestError, parameters_of
+from rankwell.serving.http.limited_head import LimitedProtocol
 from rankwell.serving.http.messages import ErrorAnswer, SearchParameters
 from rankwell.serving.http.query_service import QueryService
 
@@ -45,7 +45,7 @@ class EarlyRefusals:
         body = msgspec.json.encode(ErrorAnswer(str(refusal)))
         head = b"HTTP/1.1 503 Service Unavailable\r\n" + b"".join(b"%b: %b\r\n" % pair for pair in headers)
         head += b"retry-after: %d\r\ncontent-length: %d\r\n" % (math.ceil(refusal.retry_after), len(body))
-        self._service.metrics.add_request("/search", 503, time.perf_counter() - started)
+        self._service.metrics.add_request("/search", 503, time.perf_counter() - started, is_refused=True)
         return head + b"content-type: application/json\r\n\r\n" + body
 
 
@@ -64,10 +64,10 @@ def _search_of(data: bytes) -> SearchParameters | None:
         return None
 
 
-def refusing_protocol(refusals: EarlyRefusals) -> type[HttpToolsProtocol]:
-    """Uvicorn's protocol, with early refusals."""
+def refusing_protocol(refusals: EarlyRefusals) -> type[LimitedProtocol]:
+    """The protocol with early refusals."""
 
-    class RefusingProtocol(HttpToolsProtocol):
+    class RefusingProtocol(LimitedProtocol):
         _is_reading = False
 
         def data_received(self, data: bytes) -> None:

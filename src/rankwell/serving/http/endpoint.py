@@ -56,7 +56,7 @@ def make_endpoint(
     encoder = msgspec.json.Encoder()
 
     async def endpoint(request: Request) -> Response:
-        started = time.perf_counter()
+        started, is_refused = time.perf_counter(), False
         try:
             if call.needs_token:
                 _check_token(request, token)
@@ -70,15 +70,18 @@ def make_endpoint(
             else:
                 response = Response(encoder.encode(answer), media_type="application/json")
         except Exception as error:
+            # Not every 503 is one: that no shard answers is what /readyz is asked for.
+            is_refused = isinstance(error, OverloadError)
             response = _error_response(_request_error(error, call))
-        _report(service, call, request, response, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        service.metrics.add_request(call.path, response.status_code, seconds, is_refused=is_refused)
+        _log_request(call, request, response, seconds)
         return response
 
     return endpoint
 
 
-def _report(service: QueryService, call: Call, request: Request, response: Response, seconds: float) -> None:
-    service.metrics.add_request(call.path, response.status_code, seconds)
+def _log_request(call: Call, request: Request, response: Response, seconds: float) -> None:
     if _log.isEnabledFor(logging.INFO):
         facts = {"method": call.method, "path": call.path, "status": response.status_code}
         facts |= {"ms": round(1000 * seconds, 3), "bytes": len(response.body)}

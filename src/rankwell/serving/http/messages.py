@@ -131,15 +131,25 @@ class RankerBody(Struct, forbid_unknown_fields=True):
 
 
 class Coverage(Struct):
-    """How many shards there are, how many of them answered, and the addresses of the others."""
+    """How many shards there are, how many of them answered, and the addresses of the others.
+
+    unranked : the addresses of those that answered, and did not rank all of their documents in time
+    """
 
     shards: int = 1
     answered: int = 1
     missing: list[str] = []
+    unranked: list[str] = []
 
 
 class Degraded(Struct):
-    reason: str
+    reason: Annotated[
+        str,
+        Meta(
+            description="shards: some are missing; deadline: it ended ranking early; counts: words were counted while a "
+            "shard was missing; late: the answer is whole, and came after the deadline."
+        ),
+    ]
     text: str
 
 
@@ -166,7 +176,8 @@ class SearchAnswer(Struct):
     impression: str | None
     n_matches: Annotated[int | None, Meta(description="null if the search stopped before all were known.")]
     n_candidates: int
-    n_ranked: int
+    n_ranked: Annotated[int, Meta(description="How many documents the ranker scored; the others are below them.")]
+    n_kept: Annotated[int, Meta(description="How many it would have scored with enough time.")]
     took_ms: float
     stages_ms: dict[str, float]
     cached: bool

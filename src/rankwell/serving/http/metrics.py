@@ -54,6 +54,9 @@ class Metrics:
                 "rankwell_ranked", "Answers by the device that ranked them.", ("device",), registry=self._registry
             ).labels
         )
+        self._late = Counter(
+            "rankwell_late_answers", "Whole answers that came after their deadline.", registry=self._registry
+        )
         self._fallbacks = Counter(
             "rankwell_fallbacks", "Answers that the CPU ranked in place of a device.", registry=self._registry
         )
@@ -71,10 +74,10 @@ class Metrics:
         if losses is not None:
             self.gauge("rankwell_log_lost", "Entries that a log could not keep.", lambda: losses.n_lost, log=name)
 
-    def add_request(self, path: str, status: int, seconds: float) -> None:
+    def add_request(self, path: str, status: int, seconds: float, *, is_refused: bool) -> None:
         self._requests(path, status).inc()
         self._seconds(path).observe(seconds)
-        if status == 503:
+        if is_refused:
             self._refused.inc()
 
     def batch_sizes(self) -> Callable[[int], None]:
@@ -87,12 +90,16 @@ class Metrics:
     def add_lookup(self, *, is_hit: bool) -> None:
         self._cache("hit" if is_hit else "miss").inc()
 
-    def add_answer(self, seconds: Mapping[str, float], device: str, *, is_partial: bool, is_fallback: bool) -> None:
+    def add_answer(
+        self, seconds: Mapping[str, float], device: str, *, is_partial: bool, is_late: bool, is_fallback: bool
+    ) -> None:
         for stage, duration in seconds.items():
             self._stages(stage).observe(duration)
         self._ranked(device).inc()
         if is_partial:
             self._partials.inc()
+        elif is_late:
+            self._late.inc()
         if is_fallback:
             self._fallbacks.inc()
 

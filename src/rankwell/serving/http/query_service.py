@@ -6,8 +6,9 @@ import asyncio
 import itertools
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
@@ -33,7 +34,8 @@ T = TypeVar("T")
 # How many calls besides searches may wait.
 _MOST_ASIDE = 16
 _MOST_COMPARED = 4
-_PARTIAL = "the deadline came before the ranker: results are in the order of the stage before."
+_UNRANKED = "the deadline came before the ranker: results are in the order of the stage before."
+_LATE = "the answer is whole, and came after the deadline."
 _PARTLY_COUNTED = "words were counted while a shard was missing, and are counted again now: scores may still change."
 _NAMED = 4
 
@@ -161,9 +163,16 @@ class QueryService(ABC):
         shown = [[replace(result, fields=None) for result in answer.results] for answer in answers]
         rankings = [messages.Ranking(ranker, results) for ranker, results in zip(rankers, shown, strict=True)]
         missing = tuple(dict.fromkeys(name for answer in answers for name in answer.missing))
-        is_partial = any(answer.is_partial for answer in answers)
-        is_partly_counted = any(answer.is_partly_counted for answer in answers)
-        together = replace(answers[0], missing=missing, is_partial=is_partial, is_partly_counted=is_partly_counted)
+        # Of the answers that say the most: where one is partial, how far it came.
+        told = min(answers, key=lambda answer: (not answer.is_partial, answer.n_ranked))
+        unranked = tuple(dict.fromkeys(name for answer in answers for name in answer.unranked if name not in missing))
+        together = replace(
+            told,
+            missing=missing,
+            unranked=unranked,
+            is_late=any(answer.is_late for answer in answers),
+            is_partly_counted=any(answer.is_partly_counted for answer in answers),
+        )
         return messages.CompareAnswer(rankings, _moved(shown[0], shown[-1]), _coverage(together), _degraded(together))
 
     def rankers(self) -> list[messages.RankerAnswer]:
@@ -196,9 +205,13 @@ class QueryService(ABC):
         return depends_on, self.cache.get((snapshot.version, depends_on))
 
     async def _counted(self, request: SearchRequest) -> Answer:
-        answer = await self.answer(request)
+        answer = replace(await self.answer(request), is_late=request.deadline.is_over)
         self.metrics.add_answer(
-            answer.seconds, answer.device, is_partial=answer.is_degraded, is_fallback=answer.fallback is not None
+            answer.seconds,
+            answer.device,
+            is_partial=answer.is_degraded,
+            is_late=answer.is_late,
+            is_fallback=answer.fallback is not None,
         )
         return answer
 
@@ -209,8 +222,9 @@ class QueryService(ABC):
         bare = replace(answer, results=(), facets={})
         kept = Cached(bare, msgspec.Raw(encoded), msgspec.Raw(facets), tuple(one.id for one in answer.results))
         if not answer.is_degraded:
-            # Of the version that gave it, which may be newer than the one that was looked up.
-            self.cache.put((answer.version, depends_on), kept, len(encoded) + len(facets))
+            # Of the version that gave it, which may be newer than the one that was looked up. It is not late again.
+            again = replace(kept, answer=replace(bare, is_late=False))
+            self.cache.put((answer.version, depends_on), again, len(encoded) + len(facets))
         return kept
 
     def _exchanged(self, found: Cached) -> Cached:
@@ -224,11 +238,17 @@ class QueryService(ABC):
         return replace(found, results=encoded, ids=tuple(one.id for one in shown))
 
     async def _run_aside(self, call: Callable[[], T]) -> T:
+        with self._counted_aside():
+            return await asyncio.get_running_loop().run_in_executor(self._aside, call)
+
+    @contextmanager
+    def _counted_aside(self) -> Iterator[None]:
+        """A call besides searches, which waits or is answered meanwhile. Raises OverloadError if there are too many."""
         if self._n_aside >= _MOST_ASIDE:
             raise OverloadError(f"too many requests: {self._n_aside} such calls are waiting.", retry_after=1.0)
         self._n_aside += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._aside, call)
+            yield
         finally:
             self._n_aside -= 1
 
@@ -253,6 +273,7 @@ def _search_answer(
         n_matches=answer.n_matches,
         n_candidates=answer.n_candidates,
         n_ranked=answer.n_ranked,
+        n_kept=answer.n_kept,
         took_ms=round(1000 * seconds, 3),
         stages_ms={stage: round(1000 * duration, 3) for stage, duration in stages.items()},
         cached=is_hit,
@@ -272,18 +293,35 @@ def _facet_answer(counts: Mapping[Any, int]) -> messages.FacetAnswer:
 
 
 def _coverage(answer: Answer) -> messages.Coverage:
-    return messages.Coverage(answer.n_shards, answer.n_shards - len(answer.missing), list(answer.missing))
+    n_answered = answer.n_shards - len(answer.missing)
+    return messages.Coverage(answer.n_shards, n_answered, list(answer.missing), list(answer.unranked))
 
 
 def _degraded(answer: Answer) -> messages.Degraded | None:
     """Why an answer is not what it could be; None if it is."""
     if answer.missing:
-        names = ", ".join(answer.missing[:_NAMED]) + (", ..." if len(answer.missing) > _NAMED else "")
-        text = f"{len(answer.missing)} of {answer.n_shards} shards did not answer: {names}."
-        return messages.Degraded("shards", f"{text} Besides, {_PARTIAL}" if answer.is_partial else text)
+        text = f"{len(answer.missing)} of {answer.n_shards} shards did not answer: {_some(answer.missing)}."
+        return messages.Degraded("shards", f"{text} Besides, {_early(answer)}" if answer.is_partial else text)
     if answer.is_partial:
-        return messages.Degraded("deadline", _PARTIAL)
-    return messages.Degraded("counts", _PARTLY_COUNTED) if answer.is_partly_counted else None
+        return messages.Degraded("deadline", _early(answer))
+    if answer.is_partly_counted:
+        return messages.Degraded("counts", _PARTLY_COUNTED)
+    return messages.Degraded("late", _LATE) if answer.is_late else None
+
+
+def _early(answer: Answer) -> str:
+    """How far ranking came until the deadline."""
+    if answer.n_ranked == 0:
+        return _UNRANKED
+    who = f"; {_some(answer.unranked)} did not rank all of theirs" if answer.unranked else ""
+    return (
+        f"the deadline came when {answer.n_ranked:,} of {answer.n_kept:,} documents were ranked{who}: the others are "
+        f"below, in the order of the stage before."
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
 
 
 def explain_answer(explained: ExplainedDocument) -> messages.ExplainAnswer:

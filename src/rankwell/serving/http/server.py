@@ -66,7 +66,7 @@ def run(app: Starlette, listening: socket.socket, service: QueryService | None =
     """
     config = uvicorn.Config(
         app,
-        http="auto" if service is None else _protocol(service),
+        http=_protocol(service),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -84,10 +84,15 @@ def run(app: Starlette, listening: socket.socket, service: QueryService | None =
         server.run(sockets=[listening])
 
 
-def _protocol(service: QueryService) -> Any:
-    """The protocol with early refusals, where Uvicorn would use the one that it is made of."""
+def _protocol(service: QueryService | None) -> Any:
+    """The protocol with a limit of headers and early refusals, where Uvicorn would use the one that it is made of."""
     if find_spec("httptools") is None:
+        # The other one has a limit of its own.
         return "auto"
+    if service is None:
+        from rankwell.serving.http.limited_head import LimitedProtocol
+
+        return LimitedProtocol
     from rankwell.serving.http.early_refusal import EarlyRefusals, refusing_protocol
 
     return refusing_protocol(EarlyRefusals(service))

@@ -112,7 +112,6 @@ class SearchService(QueryService):
 
     def index(self) -> messages.IndexAnswer:
         index = self.node.snapshot.index
-        size = 0 if index.path is None else sum(path.stat().st_size for path in index.path.iterdir() if path.is_file())
         return messages.IndexAnswer(
             documents=index.n_docs,
             segments=len(index.segments),
@@ -121,7 +120,7 @@ class SearchService(QueryService):
             keywords=list(index.schema.keywords),
             language=index.analysis.language,
             generation=index.generation,
-            bytes=size,
+            bytes=self.node.snapshot.n_bytes,
             clicks=self.use.has_log,
             votes=self.use.votes is not None,
             dates=list(index.schema.dates),

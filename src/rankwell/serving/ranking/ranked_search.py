@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -27,11 +27,12 @@ from rankwell.index.query.tree import Match
 from rankwell.index.reader import Index
 from rankwell.index.search.bm25 import BM25, BM25F
 from rankwell.index.search.selection import SearchResult, search, search_many
-from rankwell.scoring.composition import best_places, best_rows, rank_below
+from rankwell.scoring.composition import best_places, rank_below
 from rankwell.scoring.description import RankerDescription, default_feature_names
 from rankwell.scoring.ranker_file import read_ranker_file
 from rankwell.scoring.scorer import score_description, scoring_device
 from rankwell.serving.ranking.feature_log import FeatureLog
+from rankwell.serving.ranking.pass_in_time import PassInTime, RankedInTime
 from rankwell.serving.ranking.ranking_pass import RankingPass
 from rankwell.serving.unknown_document import unknown_document
 
@@ -47,8 +48,9 @@ class RankedResult:
 
     docs : int64 (k,), numbers in the index; scores : float64 (k,), the ranker's
     first_scores : float64 (k,), their scores in selection; n_candidates : how many documents selection gave
-    n_ranked : how many of them the ranker scored; the others are below, in the order of its first pass (or of
-        selection, if the deadline came before any ranking)
+    n_ranked : how many of them the ranker scored; the others are below, in the order of its first pass, or of
+        selection where the deadline came before that
+    n_kept : how many it would have scored with enough time: more than `n_ranked` if the deadline ended it early
     selected : what selection found
     seconds : the duration of each stage of the call that gave this result, for all its queries together
     """
@@ -58,6 +60,7 @@ class RankedResult:
     first_scores: np.ndarray
     n_candidates: int
     n_ranked: int
+    n_kept: int
     selected: SearchResult = field(repr=False)
     seconds: Mapping[str, float] = field(repr=False)
 
@@ -158,6 +161,10 @@ class RankedSearch:
             n_jobs=n_jobs,
         )
         self._first = first_pass_of(index, self.description, self.feature_set, self.device, n_jobs, self.own)
+        self._ranker_in_time = PassInTime(scores_alone=self._ranker.scores_alone)
+        self._first_in_time = PassInTime(scores_alone=self._first is not None and self._first.scores_alone)
+        # What selection knows is looked up of all candidates of a query at once, sooner than a block could be scored.
+        self._known_first_in_time = PassInTime(scores_alone=False)
 
     def search(
         self, query: str | Query, k: int = 10, *, query_id: str | None = None, deadline: float | None = None
@@ -182,9 +189,10 @@ class RankedSearch:
         query_ids : sequence of str, optional
             The ids under which features are logged; those of queries whose id is None are not.
         deadline : float or sequence of float, optional
-            A time of `time.monotonic()`, one for all stages, for all queries or for each: a pass of ranking that has
-            not begun by then is left out, and documents stay in the order of the stage before.
-            `RankedResult.n_ranked` says so.
+            A time of `time.monotonic()`, one for all stages, for all queries or for each. If little is left, a ranker
+            scores the documents in blocks, the best of the stage before first, and ends when the time is over: the
+            others come last, in the order of the stage before. `RankedResult.n_ranked` says so. A ranker that compares
+            the documents of a query scores all of them or none.
         stop_after : sequence of int or None, optional
             For each query, in place of the `stop_after` of this search.
         """
@@ -206,7 +214,7 @@ class RankedSearch:
         selected = time.perf_counter()
         ranked = self._rank(parsed, found, query_ids, deadline)
         seconds = {"select": selected - started, "rank": time.perf_counter() - selected}
-        return [self._result(result, *own, k, seconds) for result, own in zip(found, ranked, strict=True)]
+        return [self._result(result, own, k, seconds) for result, own in zip(found, ranked, strict=True)]
 
     def features(self, query: str | Query, documents: Sequence[str]) -> np.ndarray:
         """The ranker's features of documents, by id, whether selection finds them or not: float32 (n, n_features)."""
@@ -245,60 +253,107 @@ class RankedSearch:
         found: Sequence[SearchResult],
         query_ids: Sequence[str | None] | None,
         deadline: float | Sequence[float] | None,
-    ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Per query: which of its candidates the ranker scored, their scores, and the scores of all before that."""
-        sizes = [len(result) for result in found]
-        query_ptr = np.concatenate(([0], np.cumsum(sizes)))
-        docs = np.concatenate([result.docs for result in found])
-        before = np.concatenate([result.scores for result in found])
-        kept = np.arange(len(docs))
+    ) -> list[_RankedCandidates]:
+        """Per query: which of its candidates the ranker scored, and the scores of all before that."""
+        deadlines = None if deadline is None else np.broadcast_to(np.asarray(deadline), len(queries)).tolist()
+        before = [result.scores for result in found]
+        kept = [np.arange(len(own)) for own in before]
         if self._first is not None and self.description.first_pass is not None:
-            in_time = np.flatnonzero(~_is_over(deadline, len(queries))).tolist()
-            if in_time:
-                asked, selected = [queries[number] for number in in_time], [found[number] for number in in_time]
-                own = [result.docs for result in selected]
-                before[_rows_of(in_time, query_ptr)] = self._first.score_selected(asked, selected, own, self.model)
-            kept = best_rows(before, query_ptr, self.description.first_pass.keep)
-        kept = kept[~np.repeat(_is_over(deadline, len(queries)), sizes)[kept]]
-        ends = np.searchsorted(kept, query_ptr[1:-1])
-        by_query = np.split(kept, ends)
-        scores = self._score(queries, found, by_query, docs, query_ids) if len(kept) else np.empty(0)
-        parts = zip(by_query, query_ptr[:-1], np.split(scores, ends), np.split(before, query_ptr[1:-1]), strict=True)
-        return [(rows - start, of_kept, of_all) for rows, start, of_kept, of_all in parts]
+            before = self._first_scores(self._first, queries, found, deadlines)
+            kept = [best_places(own, self.description.first_pass.keep) for own in before]
+        ranked = self._score(queries, found, kept, before, query_ids, deadlines)
+        pairs = zip(ranked, before, kept, strict=True)
+        return [_RankedCandidates(*own, of_all, len(of_query)) for own, of_all, of_query in pairs]
+
+    def _first_scores(
+        self,
+        first: RankingPass,
+        queries: Sequence[Query],
+        found: Sequence[SearchResult],
+        deadlines: Sequence[float] | None,
+    ) -> list[np.ndarray]:
+        """The scores of all candidates after the first pass: those that it had no time for are below, as selected."""
+        is_known = first.knows(queries, self.model)
+
+        def score(numbers: Sequence[int], places: Sequence[np.ndarray]) -> np.ndarray:
+            asked, own = [queries[number] for number in numbers], [found[number] for number in numbers]
+            docs = [result.docs[rows] for result, rows in zip(own, places, strict=True)]
+            if is_known:
+                return first.score_selected(asked, own, docs, self.model)
+            return first.score(first.hits(asked, own, docs))
+
+        in_time = self._known_first_in_time if is_known else self._first_in_time
+        selected = [result.scores for result in found]
+        ranked = in_time.run(score, [np.arange(len(own)) for own in selected], selected, deadlines)
+        return [_over(own, before) for own, before in zip(ranked, selected, strict=True)]
 
     def _score(
         self,
         queries: Sequence[Query],
         found: Sequence[SearchResult],
         kept: Sequence[np.ndarray],
-        docs: np.ndarray,
+        before: Sequence[np.ndarray],
         query_ids: Sequence[str | None] | None,
-    ) -> np.ndarray:
-        """The ranker's scores of the kept candidates, which are logged if there is a log; kept : per query, rows of
-        `docs`"""
-        hits = self._ranker.hits(queries, found, [docs[rows] for rows in kept])
-        if self._log is None or query_ids is None:
-            return self._ranker.score(hits)
-        rows = self._ranker.rows(hits)
+        deadlines: Sequence[float] | None,
+    ) -> list[RankedInTime]:
+        """The ranker's scores of the kept candidates, which are logged if there is a log."""
+        log = None if query_ids is None else self._log
+        read: dict[int, np.ndarray] = {}
+
+        def score(numbers: Sequence[int], places: Sequence[np.ndarray]) -> np.ndarray:
+            asked, own = [queries[number] for number in numbers], [found[number] for number in numbers]
+            hits = self._ranker.hits(asked, own, [result.docs[rows] for result, rows in zip(own, places, strict=True)])
+            if log is None:
+                return self._ranker.score(hits)
+            rows = self._ranker.rows(hits)
+            for number, of_query, part in zip(numbers, places, np.split(rows, hits.query_ptr[1:-1]), strict=True):
+                whole = np.empty((len(found[number]), rows.shape[1]), np.float32)
+                read.setdefault(number, whole)[of_query] = part
+            return self._ranker.score_rows(rows, np.diff(hits.query_ptr))
+
+        ranked = self._ranker_in_time.run(score, kept, before, deadlines)
         # What a device fails to score is not logged: it will be when it is scored again.
-        scores = self._ranker.score_rows(rows, np.diff(hits.query_ptr))
-        for query_id, own, part in zip(query_ids, kept, np.split(rows, hits.query_ptr[1:-1]), strict=True):
-            if query_id is not None and len(own):
-                self._log.append(query_id, [self.index.id_of(doc) for doc in docs[own].tolist()], part)
-        return scores
+        if log is not None and query_ids is not None:
+            for number, rows in read.items():
+                query_id, places = query_ids[number], ranked[number].places
+                if query_id is not None:
+                    ids = [self.index.id_of(doc) for doc in found[number].docs[places].tolist()]
+                    log.append(query_id, ids, rows[places])
+        return ranked
 
     def _result(
-        self,
-        found: SearchResult,
-        kept: np.ndarray,
-        scores: np.ndarray,
-        before: np.ndarray,
-        k: int,
-        seconds: Mapping[str, float],
+        self, found: SearchResult, ranked: _RankedCandidates, k: int, seconds: Mapping[str, float]
     ) -> RankedResult:
         """The best k; equal scores stay in the order of selection."""
-        best, scores = best_candidates(kept, scores, before, k)
-        return RankedResult(found.docs[best], scores, found.scores[best], len(found), len(kept), found, seconds)
+        best, scores = best_candidates(ranked.places, ranked.scores, ranked.before, k)
+        first_scores, n_ranked = found.scores[best], len(ranked.places)
+        return RankedResult(found.docs[best], scores, first_scores, len(found), n_ranked, ranked.n_kept, found, seconds)
+
+
+class _RankedCandidates(NamedTuple):
+    """Candidates of one query.
+
+    places, scores : as of `RankedInTime`; before : the scores of all candidates in the stage before
+    n_kept : how many were to be ranked
+    """
+
+    places: np.ndarray
+    scores: np.ndarray
+    before: np.ndarray
+    n_kept: int
+
+
+def _over(ranked: RankedInTime, before: np.ndarray) -> np.ndarray:
+    """The scores of all candidates of a query: those without one come last, in the order of `before`, which they have
+    if there is no score at all.
+    """
+    if len(ranked.places) == 0:
+        return before
+    scores = np.full(len(before), np.nan)
+    scores[ranked.places] = ranked.scores
+    if len(ranked.places) == len(before):
+        return scores
+    return rank_below(scores, before, np.array([0, len(before)]))
 
 
 def first_pass_of(
@@ -345,18 +400,6 @@ def _with_the_rest(
     ranked = rank_below(ranked, before, np.array([0, len(before)]))
     order = np.argsort(-ranked, kind="stable")[:k]
     return order, ranked[order]
-
-
-def _is_over(deadline: float | Sequence[float] | None, n_queries: int) -> np.ndarray:
-    """Per query, whether its deadline has passed."""
-    if deadline is None:
-        return np.zeros(n_queries, bool)
-    return np.broadcast_to(time.monotonic() >= np.asarray(deadline), n_queries)
-
-
-def _rows_of(queries: Sequence[int], query_ptr: np.ndarray) -> np.ndarray:
-    """The rows of these queries, one query after the other."""
-    return np.concatenate([np.arange(query_ptr[query], query_ptr[query + 1]) for query in queries])
 
 
 def _check_queries(

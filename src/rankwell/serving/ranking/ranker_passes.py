@@ -8,6 +8,7 @@ from rankwell.features.own_features import OwnFeatures
 from rankwell.index.reader import Index
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.scorer import scoring_device
+from rankwell.serving.ranking.pass_in_time import PassInTime
 from rankwell.serving.ranking.ranked_search import features_of, first_pass_of
 from rankwell.serving.ranking.ranking_pass import RankingPass
 
@@ -34,6 +35,9 @@ class RankerPasses:
         self.second = RankingPass(
             index, description.second_pass, self.feature_set, own=own, device=self._device, n_jobs=n_jobs
         )
+        self._in_time: dict[str, PassInTime] = {}
+        # What selection knows is looked up of all candidates of a query at once, sooner than a block could be scored.
+        self.known_first = PassInTime(scores_alone=False)
 
     @cached_property
     def whole(self) -> RankingPass:
@@ -53,15 +57,12 @@ class RankerPasses:
             return self.first
         return self.whole if stage == WHOLE else self.second
 
+    def in_time(self, stage: str) -> PassInTime:
+        """What runs the pass of a stage until a deadline."""
+        if stage not in self._in_time:
+            self._in_time[stage] = PassInTime(scores_alone=self.scores_alone(stage))
+        return self._in_time[stage]
+
     def scores_alone(self, stage: str) -> bool:
         """Whether a document's score in a pass does not depend on the query's other documents."""
-        return stage != WHOLE and scores_alone(self.of(stage).description)
-
-
-def scores_alone(description: RankerDescription) -> bool:
-    """Whether a document's score does not depend on the other documents of its query."""
-    return (
-        not description.normaliser.needs_queries
-        and description.first_pass is None
-        and all(scores_alone(part.description) for part in description.parts)
-    )
+        return stage != WHOLE and self.of(stage).scores_alone

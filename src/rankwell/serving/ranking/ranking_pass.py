@@ -70,6 +70,11 @@ class RankingPass:
         # A device gets whole hits: its copy of them is laid out by their sizes.
         self._reads_places = feature_set.reads_places or device == "cuda"
 
+    @property
+    def scores_alone(self) -> bool:
+        """Whether a document's score does not depend on the query's other documents."""
+        return scores_alone(self.description)
+
     def hits(
         self,
         queries: Sequence[Query],
@@ -127,3 +132,12 @@ class RankingPass:
         from rankwell.features.cuda_extraction import CudaFeatureExtractor
 
         return CudaFeatureExtractor(self.feature_set)
+
+
+def scores_alone(description: RankerDescription) -> bool:
+    """Whether a document's score does not depend on the other documents of its query."""
+    return (
+        not description.normaliser.needs_queries
+        and description.first_pass is None
+        and all(scores_alone(part.description) for part in description.parts)
+    )

@@ -117,18 +117,23 @@ class Aggregator(ServedCollection):
         if not search.rounds.present or (is_empty and search.rounds.given_up is not None):
             raise search.rounds.unanswered()
         seconds = {"parse": 0.0, **search.rounds.seconds}
+        ranked, shard_of = found.ranked, found.candidates.shard
+        # Rows of shards that are missing are not results, and are told of as missing.
+        unranked = ranked.unranked[~np.isin(shard_of[ranked.unranked], list(search.rounds.missing))]
         seconds["merge"] = max(0.0, time.perf_counter() - started - sum(seconds.values()))
         return Answer(
             version=snapshot.version,
             ranker=found.ranker,
             n_matches=found.candidates.n_matches,
             n_candidates=found.n_candidates,
-            n_ranked=found.ranked.n_ranked,
-            is_partial=found.ranker is not None and found.ranked.n_ranked == 0 and found.n_candidates > 0,
+            n_ranked=ranked.n_ranked,
+            n_kept=ranked.n_ranked + int(np.isin(unranked, ranked.kept).sum()),
+            is_partial=len(unranked) > 0,
             seconds=seconds,
             results=tuple(results),
             n_shards=len(self.shards),
             missing=tuple(self.shards[shard].name for shard in sorted(search.rounds.missing)),
+            unranked=tuple(self.shards[shard].name for shard in np.unique(shard_of[unranked]).tolist()),
             device="+".join(sorted(search.rounds.devices)) or "cpu",
             fallback=self.fallback(),
             n_examined=found.candidates.n_examined,
@@ -203,7 +208,9 @@ class Aggregator(ServedCollection):
             query = await search.parse()
         if ranker == BM25_ALONE:
             candidates = await search.select(query, selection)
-            ranked = Ranked(np.arange(len(candidates)), candidates.score, np.empty(0, np.int64), 0)
+            ranked = Ranked(
+                np.arange(len(candidates)), candidates.score, np.empty(0, np.int64), 0, np.empty(0, np.int64)
+            )
             return _Found(None, query, candidates, ranked, min(len(candidates), end))
         passes, digest = snapshot.passes(ranker), snapshot.digests[ranker]
         candidates = await search.select(query, selection, digest, passes)
@@ -244,7 +251,7 @@ class Aggregator(ServedCollection):
         ]
 
     def _check_all_answered(self, search: ShardedSearch) -> None:
-        if search.rounds.missing or search.rounds.given_up is not None:
+        if search.rounds.missing or search.rounds.late or search.rounds.given_up is not None:
             text = f"this call needs all shards, and some did not answer ({search.rounds.why()})."
             raise OverloadError(text, retry_after=1.0)
         if search.is_partly_counted:

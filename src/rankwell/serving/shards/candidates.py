@@ -59,12 +59,14 @@ class Ranked:
 
     rows : the best candidates, best first; scores : theirs
     kept : the rows that were to be ranked, ascending; n_ranked : how many of them were
+    unranked : the rows that a pass was to score and did not
     """
 
     rows: np.ndarray
     scores: np.ndarray
     kept: np.ndarray
     n_ranked: int
+    unranked: np.ndarray
 
 
 def joined_candidates(found: Mapping[int, SelectedDocuments], asked: Selection) -> Candidates:

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from rankwell.index.query.tree import Match
 from rankwell.serving.answer import CaptionPart
 
-PROTOCOL = 3
+PROTOCOL = 4
 
 Term = bytes
 Field = str | None
@@ -146,7 +146,8 @@ class Score(Struct, frozen=True, array_like=True, tag="score"):
     """One pass of a ranker over some documents.
 
     ranker : the digest of its file; stage : "first", "second", or "whole" for all features
-    docs, scores : what selection found of this shard; models : for features that read them
+    docs, scores : what selection found of this shard, in the order in which it is to be ranked
+    models : for features that read them
     ids : whether the documents' ids are wanted too
     """
 
@@ -242,12 +243,14 @@ class Scored(Struct, frozen=True, array_like=True, tag="scored"):
     """Scores, float64; or features, float32, if the ranker needs all documents of the query to score one.
 
     device : where they were computed
+    ranked : which documents have scores, int64, ascending, if the deadline came before all had one
     """
 
     scores: bytes | None = None
     rows: bytes | None = None
     ids: list[str] = []
     device: str = "cpu"
+    ranked: bytes | None = None
 
 
 class Selected(Struct, frozen=True, array_like=True, tag="selected"):

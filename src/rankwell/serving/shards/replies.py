@@ -84,7 +84,7 @@ def selected(
                 _check_order(docs, scores)
         if own.facets.keys() != asked.facets.keys():
             raise RubbishError("the counts of other fields than were asked for")
-        first = None if own.first is None else scored(len(docs), n_features, alone=alone)(own.first).values
+        first = None if own.first is None else scored(len(docs), n_features, alone=alone)(own.first).of_all(len(docs))
         facets = {field: dict(counts) for field, counts in own.facets.items()}
         return SelectedDocuments(docs, scores, own.n_matches, first, own.sort_values, facets, own.n_examined)
 
@@ -95,11 +95,21 @@ class ScoredDocuments(NamedTuple):
     """values : float64 (n,), scores, or float32 (n, n_features), rows of features; ids : if they were asked for
 
     device : where they were computed
+    ranked : which documents the scores are of, ascending; None if of all
     """
 
     values: np.ndarray
     ids: list[str]
     device: str
+    ranked: np.ndarray | None = None
+
+    def of_all(self, n_docs: int) -> np.ndarray:
+        """The values of all documents; NaN where there was no time for a score."""
+        if self.ranked is None:
+            return self.values
+        scores = np.full(n_docs, np.nan)
+        scores[self.ranked] = self.values
+        return scores
 
 
 def scored(n_docs: int, n_features: int, *, alone: bool, ids: bool = False) -> Callable[[Any], ScoredDocuments]:
@@ -118,10 +128,11 @@ def scored(n_docs: int, n_features: int, *, alone: bool, ids: bool = False) -> C
             if len(rows) != n_docs * n_features:
                 raise RubbishError(f"{len(rows)} numbers for {n_docs} documents of {n_features} features")
             return ScoredDocuments(rows.reshape(n_docs, n_features), own.ids, own.device)
-        scores = _array(own.scores or b"", np.float64)
-        if len(scores) != n_docs or np.isnan(scores).any():
-            raise RubbishError(f"{len(scores)} scores for {n_docs} documents, or one that is not a number")
-        return ScoredDocuments(scores, own.ids, own.device)
+        ranked = None if own.ranked is None else _places(own.ranked, n_docs)
+        scores, n_scores = _array(own.scores or b"", np.float64), n_docs if ranked is None else len(ranked)
+        if len(scores) != n_scores or np.isnan(scores).any():
+            raise RubbishError(f"{len(scores)} scores for {n_scores} documents, or one that is not a number")
+        return ScoredDocuments(scores, own.ids, own.device, ranked)
 
     return check
 
@@ -205,6 +216,14 @@ def _array(content: bytes, kind: Any) -> np.ndarray:
     if len(content) % np.dtype(kind).itemsize:
         raise RubbishError(f"{len(content)} bytes are not an array of {np.dtype(kind).name}")
     return np.frombuffer(content, kind)
+
+
+def _places(content: bytes, n_docs: int) -> np.ndarray:
+    """Places of some of the documents, ascending."""
+    places = _array(content, np.int64)
+    if len(places) and (places[0] < 0 or places[-1] >= n_docs or (places[1:] <= places[:-1]).any()):
+        raise RubbishError("scores of other documents than were asked for, or of one twice")
+    return places
 
 
 def _check_docs(docs: np.ndarray, facts: messages.Facts) -> None:

@@ -1,7 +1,8 @@
 """The rounds of a query: what is asked of all shards at once, each until a limit on the way to the deadline.
 
-What a shard owes at the limit is left out: the shard is missing from then on, and the query goes on without it. A round
-of ranking that no shard answers in time is given up instead: the query goes on with the order that it has.
+What a shard owes at the limit is left out: the shard is missing from then on, and the query goes on without it. In a
+pass of ranking it is late instead, since its documents are known: they keep the order that they have, and are shown. A
+round of ranking that no shard answers in time is given up: the query goes on with the order that it has.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ _STAGES = {
     "count": "parse", "select": "select", "words": "rank", "terms": "rank", "first": "rank", "second": "rank",
     "show": "captions", "replace": "captions",
 }  # fmt: skip
+# The passes of a ranker: who is late there can still show its documents.
+_PASSES = frozenset({"first", "second"})
 # How shards fail that would have answered with more time.
 _LATE = frozenset({"timeout", "deadline", "overload"})
 
@@ -49,6 +52,7 @@ class Rounds:
     Attributes
     ----------
     missing : shards that did not answer in time or at all, and why
+    late : shards that did not rank in time, and why; no other pass is asked of them
     given_up : why a round has no answers that the query can do without; None if there is no such round
     devices : where nodes ranked
     seconds : by stage, how long the slowest node took for it, and what was scored here; what is left is merging and the
@@ -61,6 +65,7 @@ class Rounds:
         self.seconds: dict[str, float] = {}
         self.devices: set[str] = set()
         self.given_up: NodeError | None = None
+        self.late: dict[int, NodeError] = {}
         self.missing: dict[int, NodeError] = {
             shard: NodeError("connection", "it was not reached yet")
             for shard in range(len(shards))
@@ -81,14 +86,15 @@ class Rounds:
         return UnansweredError(f"no shard answered ({self.why()}). Try again.", retry_after=1.0)
 
     def why(self) -> str:
-        """Why shards are missing or a round was given up."""
-        reasons = [f"{self._shards[shard].name}: {error}" for shard, error in self.missing.items()]
+        """Why shards are missing or late, or a round was given up."""
+        failed = self.missing | {shard: error for shard, error in self.late.items() if shard not in self.missing}
+        reasons = [f"{self._shards[shard].name}: {error}" for shard, error in failed.items()]
         return "; ".join(reasons if self.given_up is None else [*reasons, str(self.given_up)])
 
     async def ask(
         self, stage: str, bodies: Mapping[int, Any], checks: Mapping[int, Callable[[Any], T]], ranker: str | None = None
     ) -> dict[int, T]:
-        """The replies of shards that come before the stage must end; the others are missing from now on.
+        """The replies of shards that come before the stage must end; the others are missing from now on, or late.
 
         There are none, and no shard is missing for it, if there was no time to ask, or if it was a round of ranking
         that no shard answered in time.
@@ -111,7 +117,9 @@ class Rounds:
         if failed and not answers and _STAGES[stage] == "rank" and all(one.kind in _LATE for one in failed.values()):
             self.given_up = next(iter(failed.values()))
             return {}
-        self.missing |= failed
+        late = {shard: error for shard, error in failed.items() if stage in _PASSES and error.kind in _LATE}
+        self.late |= late
+        self.missing |= {shard: error for shard, error in failed.items() if shard not in late}
         overload = None if self.present else overload_of(list(self.missing.values()))
         if overload is not None:
             raise overload

@@ -7,12 +7,11 @@ from rankwell.index.query.prefixes import prefix_counts
 from rankwell.index.reader import Index
 from rankwell.index.statistics import Statistics
 from rankwell.serving.shards import messages
-from rankwell.serving.snapshot import some_texts
+from rankwell.serving.snapshot import bytes_of, some_texts
 from rankwell.version import __version__
 
 
 def facts_of(index: Index) -> messages.Facts:
-    size = 0 if index.path is None else sum(path.stat().st_size for path in index.path.iterdir() if path.is_file())
     return messages.Facts(
         release=__version__,
         folder="" if index.path is None else str(index.path.absolute()),
@@ -23,7 +22,7 @@ def facts_of(index: Index) -> messages.Facts:
         n_docs=index.n_docs,
         n_numbers=int(index.bases[-1]),
         n_segments=len(index.segments),
-        n_bytes=size,
+        n_bytes=bytes_of(index),
         tokens=Statistics.of(index).tokens.tolist(),
         sample=next(some_texts(index), "") if index.n_docs else "",
     )

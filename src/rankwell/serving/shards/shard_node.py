@@ -13,6 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -26,7 +27,7 @@ from rankwell.serving.deadline import Deadline
 from rankwell.serving.shards import messages
 from rankwell.serving.shards.missing import MissingError
 from rankwell.serving.shards.shard_facts import count, facts_of, try_out
-from rankwell.serving.shards.shard_rankers import ShardRankers
+from rankwell.serving.shards.shard_rankers import ScoreInTime, ShardRankers
 from rankwell.serving.shards.shard_view import ShardView, selected
 from rankwell.serving.shards.statistics import digest
 
@@ -119,22 +120,24 @@ class ShardNode:
     def answer(self, requests: Sequence[NodeRequest]) -> list[messages.Reply | Exception]:
         """The replies to a batch, or what went wrong. Passes of one ranker over several queries are run together."""
         replies: dict[int, messages.Reply | Exception] = {}
-        together: dict[tuple[messages.Version, str, str], dict[int, messages.Score]] = {}
+        together: dict[tuple[messages.Version, str, str], dict[int, ScoreInTime]] = {}
         for number, request in enumerate(requests):
             body = request.body
             if isinstance(body, messages.Score):
-                together.setdefault((body.version, body.ranker, body.stage), {})[number] = body
+                together.setdefault((body.version, body.ranker, body.stage), {})[number] = ScoreInTime(
+                    body, request.deadline
+                )
             else:
-                replies[number] = _tried(lambda body=body: self._one(body))  # type: ignore[misc]
+                replies[number] = _tried(partial(self._one, body, request.deadline))
         for asked in together.values():
             replies |= self._scored(asked)
         return [replies[number] for number in range(len(requests))]
 
-    def _one(self, body: messages.Request) -> messages.Reply:
+    def _one(self, body: messages.Request, deadline: Deadline) -> messages.Reply:
         if isinstance(body, messages.Select):
             view = self._view(body.version)
             found = view.select(body)
-            return selected(found, self._rankers.first_pass(view, body, found))
+            return selected(found, self._rankers.first_pass(view, body, found, deadline))
         if isinstance(body, messages.Show):
             return self._view(body.version).show(body)
         if isinstance(body, messages.Count):
@@ -147,11 +150,11 @@ class ShardNode:
             return self._view(body.version).static_order(body)
         raise ParameterError(f"a node cannot answer {type(body).__name__} from its queue.")
 
-    def _scored(self, asked: Mapping[int, messages.Score]) -> dict[int, messages.Reply | Exception]:
+    def _scored(self, asked: Mapping[int, ScoreInTime]) -> dict[int, messages.Reply | Exception]:
         """One pass over several queries; if that fails, over each alone."""
         try:
             requests = list(asked.values())
-            return dict(zip(asked, self._rankers.score(self._view(requests[0].version), requests), strict=True))
+            return dict(zip(asked, self._rankers.score(self._view(requests[0].body.version), requests), strict=True))
         except Exception as error:
             if len(asked) == 1:
                 return dict.fromkeys(asked, error)

@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -24,11 +25,13 @@ from rankwell.index.reader import Index
 from rankwell.index.search.selection import SearchResult
 from rankwell.scoring.description import RankerDescription
 from rankwell.scoring.ranker_file import read_ranker_file
+from rankwell.serving.batching import too_short
+from rankwell.serving.deadline import Deadline
 from rankwell.serving.ranking.device_health import DeviceHealth
+from rankwell.serving.ranking.pass_in_time import RankedInTime
 from rankwell.serving.ranking.placement import PlacedSearch, suits_device
 from rankwell.serving.ranking.ranked_search import RankedSearch, features_of
 from rankwell.serving.ranking.ranker_passes import FIRST, RankerPasses
-from rankwell.serving.ranking.ranking_pass import RankingPass
 from rankwell.serving.shards import messages
 from rankwell.serving.shards.missing import MissingError
 from rankwell.serving.shards.shard_view import ShardView
@@ -37,7 +40,17 @@ from rankwell.serving.snapshot import check_device, some_queries
 
 # How many rankers are kept: those that were used last.
 _RANKERS_KEPT = 32
+# The share of a request's time that its reply may take to be made and sent.
+_REPLY_SHARE = 0.1
 CPU, AUTO = "cpu", "auto"
+
+
+@dataclass(frozen=True)
+class ScoreInTime:
+    """A pass over some documents, and until when its reply is wanted."""
+
+    body: messages.Score
+    deadline: Deadline
 
 
 class ShardRankers:
@@ -80,22 +93,26 @@ class ShardRankers:
                 gone, _ = self._descriptions.popitem(last=False)
                 del self._break_even[gone]
 
-    def first_pass(self, view: ShardView, asked: messages.Select, found: SearchResult) -> messages.Scored | None:
+    def first_pass(
+        self, view: ShardView, asked: messages.Select, found: SearchResult, deadline: Deadline
+    ) -> messages.Scored | None:
         """What the first pass of a cascade gives, if it reads nothing but what selection knows."""
         if asked.ranker is None or not self._passes(view, asked.ranker, CPU).of(FIRST).knows([found.query], None):
             return None
         docs, scores = found.docs.tobytes(), found.scores.tobytes()
         request = messages.Score(asked.version, asked.question, asked.ranker, FIRST, docs, scores)
-        (first,) = self.score(view, [request])
-        return first
+        (first,) = self.score(view, [ScoreInTime(request, deadline)])
+        # What there is no time for now is asked for in a round of its own.
+        return first if isinstance(first, messages.Scored) and first.ranked is None else None
 
-    def score(self, view: ShardView, asked: Sequence[messages.Score]) -> list[messages.Scored]:
+    def score(self, view: ShardView, asked: Sequence[ScoreInTime]) -> list[messages.Scored | Exception]:
         """One pass over several queries, on the device if that is quicker for so many documents; the CPU gives the same
-        answer if the device fails.
+        answer if the device fails. What a deadline leaves of a query is not scored; of a ranker that compares documents
+        it leaves all or nothing, and then the query is refused.
         """
         failure = None
-        n_docs = sum(len(one.docs) for one in asked) // np.dtype(np.int64).itemsize
-        if n_docs >= self._break_even.get(asked[0].ranker, math.inf) and self.health.may_be_used:
+        n_docs = sum(len(one.body.docs) for one in asked) // np.dtype(np.int64).itemsize
+        if n_docs >= self._break_even.get(asked[0].body.ranker, math.inf) and self.health.may_be_used:
             try:
                 scored = self._score_on(self.health.device, view, asked)
                 self.health.report_success()
@@ -112,22 +129,30 @@ class ShardRankers:
             self.health.report_failure(failure)
         return scored
 
-    def _score_on(self, device: str, view: ShardView, asked: Sequence[messages.Score]) -> list[messages.Scored]:
-        stage, passes = asked[0].stage, self._passes(view, asked[0].ranker, device)
-        queries = [view.parse(one.question) for one in asked]
-        docs = [np.frombuffer(one.docs, np.int64) for one in asked]
+    def _score_on(
+        self, device: str, view: ShardView, asked: Sequence[ScoreInTime]
+    ) -> list[messages.Scored | Exception]:
+        bodies = [one.body for one in asked]
+        stage, passes = bodies[0].stage, self._passes(view, bodies[0].ranker, device)
+        queries = [view.parse(one.question) for one in bodies]
+        docs = [np.frombuffer(one.docs, np.int64) for one in bodies]
         found = [
             SearchResult(own, np.frombuffer(one.scores, np.float64), query, cast(Any, None))
-            for own, one, query in zip(docs, asked, queries, strict=True)
+            for own, one, query in zip(docs, bodies, queries, strict=True)
         ]
         self.n_ranked[device] += len(asked)
         alone = passes.scores_alone(stage)
-        values = _values(passes, asked, queries, found, alone=alone)
-        ends, scored = np.cumsum([len(own) for own in docs])[:-1], []
-        for own, one, part in zip(docs, asked, np.split(values, ends), strict=True):
+        scored: list[messages.Scored | Exception] = []
+        values = _values_in_time(passes, asked, queries, found, alone=alone)
+        for own, one, part in zip(docs, bodies, values, strict=True):
+            is_whole = len(part.places) == len(own)
+            if not alone and not is_whole:
+                scored.append(too_short())
+                continue
             ids = [view.index.id_of(doc) for doc in own.tolist()] if one.ids else []
-            scores, rows = (part.tobytes(), None) if alone else (None, part.tobytes())
-            scored.append(messages.Scored(scores, rows, ids, device))
+            content = part.scores.tobytes()
+            scores, rows = (content, None) if alone else (None, content)
+            scored.append(messages.Scored(scores, rows, ids, device, None if is_whole else part.places.tobytes()))
         return scored
 
     def _used(self, ranker: str) -> RankerDescription | None:
@@ -184,22 +209,42 @@ def ranker_digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-def _values(
+def _values_in_time(
     passes: RankerPasses,
-    asked: Sequence[messages.Score],
+    asked: Sequence[ScoreInTime],
     queries: Sequence[Query],
     found: Sequence[SearchResult],
     *,
     alone: bool,
-) -> np.ndarray:
-    """Scores of all documents, float64 (n,), or, if a document's score depends on others, their features."""
-    one_pass: RankingPass = passes.of(asked[0].stage)
-    docs = [own.docs for own in found]
-    if asked[0].stage == FIRST and one_pass.knows(queries, None):
-        rows = selected_features(one_pass.index, one_pass.feature_set, found, docs)
-        return one_pass.score_rows(rows, [len(own) for own in docs]) if alone else rows
-    hits = one_pass.hits(queries, found, docs, _models(passes, asked))
-    return one_pass.score(hits) if alone else one_pass.rows(hits)
+) -> list[RankedInTime]:
+    """Scores of each query's documents, float64 (n,), or, if a document's score depends on others, their features, as
+    far as deadlines let it come.
+    """
+    stage = asked[0].body.stage
+    one_pass = passes.of(stage)
+    is_known = stage == FIRST and one_pass.knows(queries, None)
+    models = None if is_known else _models(passes, [one.body for one in asked])
+
+    def values(numbers: Sequence[int], places: Sequence[np.ndarray]) -> np.ndarray:
+        own = [found[number] for number in numbers]
+        docs = [result.docs[rows] for result, rows in zip(own, places, strict=True)]
+        if is_known:
+            rows = selected_features(one_pass.index, one_pass.feature_set, own, docs)
+            return one_pass.score_rows(rows, list(map(len, docs))) if alone else rows
+        of_queries = models and {settings: [those[number] for number in numbers] for settings, those in models.items()}
+        hits = one_pass.hits([queries[number] for number in numbers], own, docs, of_queries)
+        return one_pass.score(hits) if alone else one_pass.rows(hits)
+
+    in_time = passes.known_first if is_known else passes.in_time(stage)
+    # They came in the order in which they are to be ranked.
+    falling = [-np.arange(len(result)) for result in found]
+    every = [np.arange(len(result)) for result in found]
+    return in_time.run(values, every, falling, [_until(one.deadline) for one in asked])
+
+
+def _until(deadline: Deadline) -> float:
+    """When ranking must end for a reply to be there at the deadline."""
+    return deadline.at - _REPLY_SHARE * max(0.0, deadline.remaining)
 
 
 def _models(passes: RankerPasses, asked: Sequence[messages.Score]) -> dict[ModelSettings, list[RelevanceModel]] | None:

@@ -51,25 +51,28 @@ class ShardedRanking:
         """The best k candidates: of a cascade, as many as it keeps of all shards get the second pass.
 
         A pass that no shard answers in time is left out, and so is what follows it: the order is that of the stage
-        before.
+        before. So is that of the candidates that a shard did not rank in time, which come after those that were ranked.
         """
         candidates, passes = self.candidates, self.passes
         before, kept, is_in_time = candidates.score, np.arange(len(candidates)), True
+        unranked = np.empty(0, np.int64)
         if passes.first is not None and passes.description.first_pass is not None:
             by_row = await self._first_scores()
             scored = ~np.isnan(by_row)
             is_in_time = bool(scored.any())
             if is_in_time:
-                # Candidates of a shard that is missing now come last; none of them is kept if there are enough others.
+                # Candidates without a score, as those of a shard that is missing now, come last; none of them is kept
+                # if there are enough others.
                 least = by_row[scored].min()
+                unranked = np.flatnonzero(~scored)
                 before = np.where(scored, by_row, least - 1.0 - np.arange(len(by_row)))
             kept = best_rows(before, np.array([0, len(before)]), passes.description.first_pass.keep)
         scores = np.full(len(kept), np.nan)
         if is_in_time:
-            scores = await (self._scores(SECOND, kept) if logged is None else self._logged_scores(kept, logged))
+            scores = await (self._scores(SECOND, kept, before) if logged is None else self._logged_scores(kept, logged))
         ranked = ~np.isnan(scores)
         rows, values = best_candidates(kept[ranked], scores[ranked], before, k)
-        return Ranked(rows, values, kept, int(ranked.sum()))
+        return Ranked(rows, values, kept, int(ranked.sum()), np.union1d(unranked, kept[~ranked]))
 
     async def features(self, rows: np.ndarray) -> np.ndarray:
         """All features of candidates, float32 (n, n_features); NaN in the rows of shards that did not answer."""
@@ -84,16 +87,19 @@ class ShardedRanking:
             return first
         return await self._scores_here(FIRST, first)
 
-    async def _scores(self, stage: str, rows: np.ndarray) -> np.ndarray:
-        """The scores of candidates in a pass, float64; NaN for those of shards that did not answer."""
+    async def _scores(self, stage: str, rows: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
+        """The scores of candidates in a pass, float64; NaN for those that no shard scored in time.
+
+        before : the scores of all candidates in the stage before, if that is not selection
+        """
         if len(rows) == 0:
             return np.empty(0)
         if not self.passes.scores_alone(stage):
             features, is_known, _ = await self._features(stage, rows)
             return await self._scores_of_known(stage, features, is_known)
         scores = np.full(len(rows), np.nan)
-        for places, part in await self._pass(stage, rows):
-            scores[places] = part.values
+        for places, part in await self._pass(stage, rows, before):
+            scores[places] = part.of_all(len(places))
         return scores
 
     async def _logged_scores(self, rows: np.ndarray, logged: LoggedAs) -> np.ndarray:
@@ -136,13 +142,18 @@ class ShardedRanking:
         return features, is_known, names
 
     async def _pass(
-        self, stage: str, rows: np.ndarray, *, ids: bool = False
+        self, stage: str, rows: np.ndarray, before: np.ndarray | None = None, *, ids: bool = False
     ) -> list[tuple[np.ndarray, replies.ScoredDocuments]]:
-        """One pass over rows: for each shard, which of the rows it has and what it answered."""
+        """One pass over rows: for each shard, which of the rows it has, best first, and what it answered.
+
+        before : the scores by which they are the best, of all candidates; by default they are in that order
+        """
         if self.models is None:
             return []
         search, candidates = self.search, self.candidates
-        places = {shard: np.flatnonzero(candidates.shard[rows] == shard) for shard in search.rounds.present}
+        order = np.arange(len(rows)) if before is None else np.argsort(-before[rows], kind="stable")
+        asked = [shard for shard in search.rounds.present if shard not in search.rounds.late]
+        places = {shard: order[candidates.shard[rows[order]] == shard] for shard in asked}
         places = {shard: own for shard, own in places.items() if len(own)}
         alone, n_features = self.passes.scores_alone(stage), len(self.passes.of(stage).feature_set)
         bodies = {}
