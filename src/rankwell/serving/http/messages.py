@@ -146,8 +146,8 @@ class Degraded(Struct):
     reason: Annotated[
         str,
         Meta(
-            description="shards: some are missing; deadline: it ended ranking early; counts: words were counted while a "
-            "shard was missing; late: the answer is whole, and came after the deadline."
+            description="shards: some are missing; deadline: it ended ranking early; counts: words were counted while "
+            "a shard was missing; late: the answer is whole, and came after the deadline."
         ),
     ]
     text: str
