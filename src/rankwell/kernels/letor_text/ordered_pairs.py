@@ -13,6 +13,7 @@ import numpy as np
 
 from rankwell.kernels.cpu.bits import load_word, lowest_bit
 from rankwell.kernels.cpu.compilation import inlined_kernel, inner_kernel
+from rankwell.kernels.letor_text.decimal_numbers import CODE_OF_ZERO, DOT, EXACT_POWERS, MINUS, ONE, TEN
 
 # By index: its digits and a colon as a word, which of the word's bits these are, and how many bytes.
 N_NAMES = 1000
@@ -22,15 +23,13 @@ NAME_MASKS = np.array([2 ** (8 * len(name)) - 1 for name in _NAMES], dtype=np.ui
 NAME_BYTES = np.array([len(name) for name in _NAMES], dtype=np.uint64)
 # So many bytes are read of a pair at most, a word on each side of the dot included.
 _MOST_BYTES = 24
-POWERS_OF_TEN = 10.0 ** np.arange(8)
 
-_LINE_FEED, _BLANK, _MINUS, _DOT = 10, 32, 45, 46
-_CODE_OF_ZERO = np.uint64(48)
+_LINE_FEED, _BLANK = 10, 32
 _CODES_OF_ZERO = np.uint64(0x3030303030303030)
 # Added to a byte, it sets the upper bit if the byte is more than 9; a carry only reaches bytes after one that is.
 _TO_UPPER_BIT, _UPPER_BITS = np.uint64(0x7676767676767676), np.uint64(0x8080808080808080)
 _UPPER_BIT = np.uint64(2**63)
-_ONE, _THREE, _EIGHT, _TEN, _SIXTEEN, _HALF, _WORD = (np.uint64(n) for n in (1, 3, 8, 10, 16, 32, 64))
+_THREE, _EIGHT, _SIXTEEN, _HALF, _WORD = (np.uint64(n) for n in (3, 8, 16, 32, 64))
 _PAIRS = np.uint64(0x000000FF000000FF)
 # The first and third pair count 10^6 and 10^2, the second and fourth 10^4 and 1.
 _ODD_PAIRS, _EVEN_PAIRS = np.uint64(100 + (1_000_000 << 32)), np.uint64(1 + (10_000 << 32))
@@ -49,7 +48,7 @@ def _number_of(digits, n_digits):
     """The number of the first `n_digits` bytes, 1 to 7."""
     # The last digit becomes the last byte, and what comes before the first one is 0.
     digits <<= _WORD - _EIGHT * n_digits
-    pairs = digits * _TEN + (digits >> _EIGHT)
+    pairs = digits * TEN + (digits >> _EIGHT)
     return ((pairs & _PAIRS) * _ODD_PAIRS + ((pairs >> _SIXTEEN) & _PAIRS) * _EVEN_PAIRS) >> _HALF
 
 
@@ -75,30 +74,30 @@ def read_ordered_pairs(text, position, features, first, base, end):
         if load_word(text, at) & NAME_MASKS[following] != NAMES[following]:
             break
         start = at + NAME_BYTES[following]
-        is_negative = text[start] == _MINUS
+        is_negative = text[start] == MINUS
         start += np.uint64(is_negative)
-        number = np.uint64(text[start]) - _CODE_OF_ZERO
-        if number >= _TEN:
+        number = np.uint64(text[start]) - CODE_OF_ZERO
+        if number >= TEN:
             break
-        place = start + _ONE
+        place = start + ONE
         if text[place] == _BLANK:
             value = np.float32(np.int64(number))
             features[first + following - base] = -value if is_negative else value
             following += 1
-            at = place + _ONE
+            at = place + ONE
             continue
-        if np.uint64(text[place]) - _CODE_OF_ZERO < _TEN:
+        if np.uint64(text[place]) - CODE_OF_ZERO < TEN:
             n_digits, digits = _digits_before(load_word(text, start))
             number, place = _number_of(digits, n_digits), start + n_digits
         value = np.float64(np.int64(number))
-        if text[place] == _DOT:
-            n_digits, digits = _digits_before(load_word(text, place + _ONE))
+        if text[place] == DOT:
+            n_digits, digits = _digits_before(load_word(text, place + ONE))
             if n_digits == 0:
                 break
             # Up to 14 digits in all: both are whole numbers that float64 holds, and the quotient rounds once.
-            power = POWERS_OF_TEN[n_digits]
+            power = EXACT_POWERS[n_digits]
             value = (value * power + np.float64(np.int64(_number_of(digits, n_digits)))) / power
-            place += _ONE + n_digits
+            place += ONE + n_digits
         ends_with = text[place]
         if ends_with != _BLANK and ends_with != _LINE_FEED:
             break
@@ -107,5 +106,5 @@ def read_ordered_pairs(text, position, features, first, base, end):
         at = place
         if ends_with == _LINE_FEED:
             break
-        at += _ONE
+        at += ONE
     return following, np.int64(at)
