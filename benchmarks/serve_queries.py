@@ -12,7 +12,8 @@ of several divisions of the cores, by clients of the same kind. It needs feature
 extracted by Rankwell; or, in its favour, given for nothing.
 
 Latencies of open loads count from when a request was due. Overload: goodput is the rate of complete answers that came
-within the deadline, at three times the capacity. The overhead of HTTP and JSON is what the client sees less the node's
+within the deadline, at three times the capacity; the capacity is measured again for it, before and after, because the
+speed of a machine may change in minutes of full load, and their mean is what goodput is a share of. The overhead of HTTP and JSON is what the client sees less the node's
 own time, one request after the other. Memory is what the processes have besides mapped files.
 """
 
@@ -90,14 +91,14 @@ def measure(bench: Benchmark, case: ServedCase) -> None:
         check_answers(bench, case, client)
         record_overhead(bench, case, client)
         of_one = measure_capacity(bench, case, client)
-        record_overload(bench, f"{case.name}, one process", case, client, of_one, has_targets=False)
+        record_overload(bench, f"{case.name}, one process", case, client, has_targets=False)
     with serving(case) as (_, client):
         record_cache_hits(bench, case, client)
     with serving(case, "--cache", "0", "--processes", str(n_processes)) as (process, client):
         check_answers(bench, case, client)
         capacity = measure_capacity(bench, case, client)
         record_steady(bench, case, process, client, 0.8 * capacity)
-        record_overload(bench, case.name, case, client, capacity, has_targets=not bench.quick)
+        record_overload(bench, case.name, case, client, has_targets=not bench.quick)
     bench.record(
         f"{case.name}: capacity, {n_processes} processes beside one",
         value=capacity / of_one,
@@ -302,10 +303,12 @@ def record_steady(
     )
 
 
-def record_overload(
-    bench: Benchmark, name: str, case: ServedCase, client: Client, capacity: float, *, has_targets: bool
-) -> None:
-    outcome = load(port_of(client), case.texts, rate=3 * capacity, seconds=2 if bench.quick else 10)
+def record_overload(bench: Benchmark, name: str, case: ServedCase, client: Client, *, has_targets: bool) -> None:
+    seconds = 2 if bench.quick else 10
+    before = load(port_of(client), case.texts, rate=0, seconds=seconds / 2).rate
+    outcome = load(port_of(client), case.texts, rate=3 * before, seconds=seconds)
+    after = load(port_of(client), case.texts, rate=0, seconds=seconds / 2).rate
+    capacity = (before + after) / 2
     bench.check(f"{name}, 3 × capacity: no request fails", outcome.n_failed == 0)
     bench.record(
         f"{name}: 3 × capacity, goodput: share of capacity",
@@ -313,7 +316,8 @@ def record_overload(
         unit="",
         better="higher",
         target=0.9 if has_targets else None,
-        note=f"p99 of answers {1000 * outcome.answered.percentile(99):.0f} ms; {outcome.n_partial} more were partial; "
+        note=f"capacity {before:.0f}/s before, {after:.0f}/s after; p99 of answers "
+        f"{1000 * outcome.answered.percentile(99):.0f} ms; {outcome.n_partial} more were partial; "
         f"the generator took {outcome.generator_cores:.2f} of a core",
     )
     refused = outcome.refused
