@@ -13,8 +13,9 @@ extracted by Rankwell; or, in its favour, given for nothing.
 
 Latencies of open loads count from when a request was due. Overload: goodput is the rate of complete answers that came
 within the deadline, at three times the capacity; the capacity is measured again for it, before and after, because the
-speed of a machine may change in minutes of full load, and their mean is what goodput is a share of. The overhead of HTTP and JSON is what the client sees less the node's
-own time, one request after the other. Memory is what the processes have besides mapped files.
+speed of a machine may change in minutes of full load, and their mean is what goodput is a share of. The overhead of
+HTTP and JSON is what the client sees less the node's own time, one request after the other. Memory is what the
+processes have besides mapped files.
 """
 
 from __future__ import annotations
