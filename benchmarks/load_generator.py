@@ -1,9 +1,10 @@
 """`python -m benchmarks.load_generator`: an open-loop load, from a process of its own.
 
 Requests are sent when they are due, however slow the answers are, and a latency counts from when its request was due:
-a server that stalls is charged for the requests that it made wait (no coordinated omission). A request may be sent up
-to a millisecond late, which is how finely `epoll` waits; that counts too. With a rate of 0 the load is closed: each of
-`clients` connections asks again as soon as it has its answer, which finds the capacity.
+a server that stalls is charged for the requests that it made wait (no coordinated omission). The generator looks once a
+millisecond what is due and what has come, so that it takes less of the processor from the server; what is late by that
+counts too. With a rate of 0 the load is closed: each of `clients` connections asks again as soon as it has its answer,
+which finds the capacity.
 
 One thread with sockets and `epoll`, and nothing else: on a small machine the generator takes its processor time from
 the server that it measures, and says how much that was. `python -m benchmarks.load_generator --answer` is the server
@@ -34,6 +35,8 @@ _LEAST_SECONDS = 1e-6
 # How long the last answers may take.
 _PATIENCE_SECONDS = 30.0
 _MOST_BYTES = 1 << 18
+# How often an open load looks for what is due and what has come.
+_EVERY_SECONDS = 0.001
 FAILED = 0
 """The status of a request without an answer."""
 PARTIAL = 299
@@ -174,6 +177,9 @@ class Load:
 
     def _receive(self, seconds: float, end: float) -> None:
         """Wait until something comes, for so long at most, and count the answers that are complete."""
+        if self.rate:
+            time.sleep(_EVERY_SECONDS)
+            seconds = 0.0
         for number, _ in self._poll.poll(max(0.0, seconds)):
             connection = self._waiting.get(number)
             if connection is None:

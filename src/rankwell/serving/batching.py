@@ -118,8 +118,16 @@ class Batcher(Generic[Asked, Answered]):
             self._changed.notify()
         return waiting.future
 
+    def refuses(self, seconds: float) -> bool:
+        """Whether a request that has so many seconds would be refused now."""
+        n_waiting = len(self._queue)
+        wait = self._cost * (n_waiting + self._n_running)
+        return self._is_closed or seconds <= 0 or n_waiting >= self._capacity or wait > _WAITING_SHARE * seconds
+
     def refusal(self, seconds: float) -> OverloadError | None:
         """Why a request that has so many seconds would be refused now; None if it would be queued."""
+        if not self.refuses(seconds):
+            return None
         if self._is_closed:
             return OverloadError("the server is about to stop. Ask another one.", retry_after=1.0)
         if seconds <= 0:
@@ -128,10 +136,8 @@ class Batcher(Generic[Asked, Answered]):
         wait = self._cost * n_before
         if len(self._queue) >= self._capacity:
             why = f"{len(self._queue)} wait, and the queue holds no more"
-        elif wait > _WAITING_SHARE * seconds:
-            why = f"{n_before} come before it, which is expected to take {_in_ms(wait)} of its {_in_ms(seconds)}"
         else:
-            return None
+            why = f"{n_before} come before it, which is expected to take {_in_ms(wait)} of its {_in_ms(seconds)}"
         text = f"too many requests: {why}. Try again in {math.ceil(wait) or 1} s."
         return OverloadError(text, retry_after=max(wait, 1.0))
 

@@ -70,7 +70,7 @@ class SearchService(QueryService):
 
     @property
     def is_overloaded(self) -> bool:
-        return self._batcher.refusal(self.timeout) is not None
+        return self._batcher.refuses(self.timeout)
 
     def refusal(self, asked: messages.SearchParameters) -> OverloadError | None:
         refusal = self._batcher.refusal(self._seconds(asked))
