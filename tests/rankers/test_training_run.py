@@ -121,7 +121,7 @@ class TestHistory:
         source = SlowToScore([1] * 7, clock=clock, seconds=0.01)
         run = make_run(source, 7, validation=watched())
         run.train()
-        assert source.batches == [1, 2, 4]
+        assert source.batches == [1, 4, 2]
         assert run.history["seconds"] == [pytest.approx(0.01 * number) for number in range(1, 8)]
 
     def test_a_figure_that_a_source_forgets_is_an_error(self):
@@ -148,11 +148,11 @@ class TestEarlyStopping:
 
     def test_steps_of_a_batch_after_the_end_do_not_count(self):
         source = Countdown([2, 1, *[3] * 30], seconds=1e-6)
-        run = make_run(source, 32, lambda step: step.number == 5, validation=watched(), patience=30)
+        run = make_run(source, 32, lambda step: step.number == 7, validation=watched(), patience=30)
         run.train()
-        assert source.batches == [1, 2, 4]
-        assert (run.n_done, run.ended_by) == (5, "callback")
-        assert {len(values) for values in run.history.values()} == {5}
+        assert source.batches == [1, 4, 16]
+        assert (run.n_done, run.ended_by) == (7, "callback")
+        assert {len(values) for values in run.history.values()} == {7}
         assert run.n_kept == 2
 
     def test_no_step_is_done_after_the_last_one(self):
@@ -184,7 +184,7 @@ class TestCallback:
         source = Countdown([1] * 99, seconds=0.0)
         run = make_run(source, 99, lambda step: step.number == 20)
         run.train()
-        assert source.batches == [1, 2, 4, 8, 16]
+        assert source.batches == [1, 4, 16]
         assert {len(values) for values in run.history.values()} == {20}
 
     def test_the_checkpoint_of_an_ended_run_is_deleted(self, tmp_path):
@@ -292,16 +292,16 @@ class TestCheckpoints:
 
 
 class TestBatchSize:
-    def test_it_doubles_up_to_64_where_steps_are_fast(self):
+    def test_it_quadruples_up_to_64_where_steps_are_fast(self):
         source = Countdown([1] * 300, seconds=1e-6)
         make_run(source, 300).train()
-        assert source.batches == [1, 2, 4, 8, 16, 32, 64, 64, 64, 45]
+        assert source.batches == [1, 4, 16, 64, 64, 64, 64, 23]
 
     def test_a_batch_takes_a_quarter_of_a_second(self):
         """Steps of 30 ms: eight of them fit."""
         source = Countdown([1] * 40, seconds=0.03)
         make_run(source, 40).train()
-        assert source.batches == [1, 2, 4, 8, 8, 8, 8, 1]
+        assert source.batches == [1, 4, 8, 8, 8, 8, 3]
 
     def test_slow_steps_are_run_one_by_one(self):
         source = Countdown([1] * 5, seconds=30.0)
@@ -312,10 +312,10 @@ class TestBatchSize:
         batch = BatchSize()
         batch.measured(1, 20.0)  # compilation
         assert batch.n_steps == 1
-        for expected in (2, 4, 8):
+        for expected in (4, 16, 25):
             batch.measured(batch.n_steps, 0.01 * batch.n_steps)
             assert batch.n_steps == expected
-        batch.measured(8, 8 * 0.1)
+        batch.measured(25, 25 * 0.1)
         assert batch.n_steps == 2
 
     def test_a_short_batch_before_a_checkpoint_does_not_shrink_the_next(self):

@@ -92,23 +92,33 @@ class MetricEvaluator:
         float64 array (n_metrics, n_queries)
             NaN where the convention leaves a query out.
         """
+        return self._per_query_of([scores])[0]
+
+    def _per_query_of(self, rankings: Sequence[Any]) -> np.ndarray:
+        """`per_query` of several rankings, float64 (n_rankings, n_metrics, n_queries)."""
         from rankwell.kernels.ranking_metrics.rankings import evaluate_rankings
 
-        checked = as_scores(scores, self.queries.n_docs)
-        if self.convention.score_type == "float32":
-            with np.errstate(over="ignore"):
-                checked = checked.astype(np.float32).astype(np.float64)
-        named = np.empty((len(self._kinds), self.queries.n_queries))
-        if len(named):
+        checked = [self._checked(scores) for scores in rankings]
+        named = np.empty((len(checked), len(self._kinds), self.queries.n_queries))
+        if len(self._kinds):
             with kernel_threads(self._n_jobs):
                 evaluate_rankings(self._judgments, checked, self._kinds, self._cutoffs, self._depth, self._rules, named)
         if self._is_named.all():
             return named
-        values = np.empty((len(self.metrics), self.queries.n_queries))
-        values[self._is_named] = named
+        values = np.empty((len(checked), len(self.metrics), self.queries.n_queries))
+        values[:, self._is_named] = named
         for place in np.flatnonzero(~self._is_named):
-            values[place] = self._values_of(self.metrics[place], checked)
+            for ranking, scores in enumerate(checked):
+                values[ranking, place] = self._values_of(self.metrics[place], scores)
         return values
+
+    def _checked(self, scores: Any) -> np.ndarray:
+        """The scores as documents are ranked by them."""
+        checked = as_scores(scores, self.queries.n_docs)
+        if self.convention.score_type == "float32":
+            with np.errstate(over="ignore"):
+                checked = checked.astype(np.float32).astype(np.float64)
+        return checked
 
     def _values_of(self, metric: Metric | FunctionMetric, scores: np.ndarray) -> list[float]:
         """A function's value for every query; NaN for one without documents."""
@@ -122,6 +132,10 @@ class MetricEvaluator:
     def mean(self, scores: Any) -> float:
         """The mean of the first metric over the queries that count; scores as in `per_query`."""
         return next(iter(self.means(scores).values()))
+
+    def mean_of_each(self, rankings: Sequence[Any]) -> list[float]:
+        """`mean` of several rankings, each like the one before: documents are then ranked in less time."""
+        return [next(iter(self.means_of(values).values())) for values in self._per_query_of(rankings)]
 
     def means(self, scores: Any) -> dict[str, float]:
         """The mean of every metric over the queries that count, by name; scores as in `per_query`."""

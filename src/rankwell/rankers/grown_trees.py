@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Self
 
 import numpy as np
@@ -53,22 +53,35 @@ class GrownTree:
     @classmethod
     def from_bins(cls, tree: BinTree, values: BinValues, share: float = 1.0) -> Self:
         """The tree over values, its leaf values times `share`."""
+        by_thresholds = cls(
+            feature=tree.feature,
+            threshold=values.thresholds[tree.feature, tree.cut],
+            missing_left=tree.missing_left,
+            left=tree.left,
+            right=tree.right,
+            gain=tree.gain,
+            n_categories=np.full(len(tree.feature), -1),
+            categories=np.empty(0, np.int32),
+            leaf_value=tree.leaf_value.astype(np.float64) * share,
+            leaf_docs=tree.leaf_docs,
+        )
+        return by_thresholds._with_sets(tree, values) if len(tree.left_bins) else by_thresholds
+
+    def _with_sets(self, tree: BinTree, values: BinValues) -> Self:
+        """The same with the sets of nodes that have one, instead of a threshold."""
         # In a tree over bins the set is on the left, here it is on the right: "it is in the set" is 1, and above 0.
         has_set = tree.cut < 0
         sets = [_categories(tree, node, values) for node in np.flatnonzero(has_set).tolist()]
-        n_categories = np.full(len(tree.feature), -1)
+        n_categories = self.n_categories.copy()
         n_categories[has_set] = [len(own) for own in sets]
-        return cls(
-            feature=tree.feature,
-            threshold=np.where(has_set, np.float32(0.0), values.thresholds[tree.feature, tree.cut]),
+        return replace(
+            self,
+            threshold=np.where(has_set, np.float32(0.0), self.threshold),
             missing_left=np.where(has_set, 1 - tree.missing_left, tree.missing_left),
             left=np.where(has_set, tree.right, tree.left),
             right=np.where(has_set, tree.left, tree.right),
-            gain=tree.gain,
             n_categories=n_categories,
-            categories=np.concatenate([np.empty(0, np.int32), *sets]),
-            leaf_value=tree.leaf_value.astype(np.float64) * share,
-            leaf_docs=tree.leaf_docs,
+            categories=np.concatenate([self.categories, *sets]),
         )
 
 

@@ -90,7 +90,7 @@ class StepSource(ABC):
 class BatchSize:
     """How many steps to run before control returns to the host: as many as fit in a fraction of a second.
 
-    It starts at one step and at most doubles, since the first steps may include compilation or a transfer.
+    It starts at one step and at most quadruples, since the first steps may include compilation or a transfer.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class BatchSize:
 
     def measured(self, n_steps: int, seconds: float) -> None:
         """Record that `n_steps` steps took `seconds`."""
-        most = min(2 * self.n_steps, _MOST_STEPS_PER_BATCH)
+        most = min(4 * self.n_steps, _MOST_STEPS_PER_BATCH)
         fitting = most if seconds * most <= _SECONDS_PER_BATCH * n_steps else _SECONDS_PER_BATCH * n_steps / seconds
         self.n_steps = max(1, int(fitting))
 

@@ -77,10 +77,10 @@ class TreeRounds(StepSource):
             self.trees.trees += [GrownTree.from_bins(tree, self._bin_values, share) for tree in trees]
         figures = [
             {
-                "gain": float(np.mean([tree.gain.sum() for tree in grown])),
-                "leaves": float(np.mean([tree.n_leaves for tree in grown])),
+                "gain": sum(float(tree.gain.sum()) for tree in trees) / len(trees),
+                "leaves": sum(tree.n_leaves for tree in trees) / len(trees),
             }
-            for grown in self._unmeasured
+            for trees in self._unmeasured
         ]
         return Steps(figures, finished=len(figures) < n_steps)
 

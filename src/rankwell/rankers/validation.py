@@ -8,7 +8,6 @@ import numpy as np
 
 from rankwell.data.dataset import RankingDataset
 from rankwell.errors import DataError, Parameter
-from rankwell.kernels.threads import kernel_threads, run_parts
 from rankwell.metrics.evaluator import MetricEvaluator
 from rankwell.metrics.metric import Metric
 from rankwell.metrics.names import AnyMetric, parse_metric
@@ -66,25 +65,17 @@ class Validation:
 
     def measure(self, scores: np.ndarray) -> float:
         """The watched mean when documents are ranked by `scores`, float64 (all documents of the sets,)."""
-        return self._mean(len(self._evaluators) - 1, scores)
+        return self._means(len(self._evaluators) - 1, [scores])[0]
 
     def measure_all(self, scores: np.ndarray) -> dict[str, float]:
         """The mean of every set, by its name in a history."""
-        return {name: self._mean(number, scores) for number, name in enumerate(self.names)}
+        return self.measure_steps([scores])[0]
 
     def measure_steps(self, scores: Sequence[np.ndarray]) -> list[dict[str, float]]:
-        """`measure_all` of the scores after each of some steps; on several threads, unless a user's own measures."""
-        if len(scores) == 1 or not self._is_named:
-            return [self.measure_all(after_step) for after_step in scores]
-        figures: list[dict[str, float]] = [{} for _ in scores]
+        """`measure_all` of the scores after each of some steps."""
+        of_sets = [self._means(number, scores) for number in range(len(self.names))]
+        return [dict(zip(self.names, means, strict=True)) for means in zip(*of_sets, strict=True)]
 
-        def measure(step: int) -> None:
-            figures[step] = self.measure_all(scores[step])
-
-        with kernel_threads(self._n_jobs):
-            run_parts(measure, len(scores))
-        return figures
-
-    def _mean(self, number: int, scores: np.ndarray) -> float:
+    def _means(self, number: int, scores: Sequence[np.ndarray]) -> list[float]:
         evaluator, end = self._evaluators[number], int(self._ends[number])
-        return float(evaluator.mean(scores[end - evaluator.queries.n_docs : end]))
+        return evaluator.mean_of_each([of_step[end - evaluator.queries.n_docs : end] for of_step in scores])

@@ -50,7 +50,14 @@ def evaluate(labels, scores, query_ptr, metrics, rules, highest_grade, depth=0):
     stop_probabilities(labels, highest_grade, judgments.stops)
     codes, cutoffs = np.array(metrics, dtype=np.int64).T.copy()
     values = np.full((len(metrics), n_queries), -7.0)
-    evaluate_rankings(judgments, scores, codes, cutoffs, depth, rules, values)
+    # As the second of two rankings it begins with what was found for the first.
+    rankings = [np.random.default_rng(n_docs).permutation(scores), scores, scores]
+    each = np.full((3, *values.shape), -7.0)
+    with kernel_threads(1):
+        evaluate_rankings(judgments, rankings, codes, cutoffs, depth, rules, each)
+    np.testing.assert_array_equal(each[1], each[2])
+    evaluate_rankings(judgments, [scores], codes, cutoffs, depth, rules, values[None])
+    np.testing.assert_array_equal(each[1], values)
     return values
 
 
@@ -168,9 +175,11 @@ def test_ranking_is_stable_at_any_depth(later_first):
         for depth in {0, 1, 5, 31, 32, 33, n_docs}:
             places = min(depth, n_docs) if depth else n_docs
             order, ranked_end = np.full(n_docs, -1), np.array([-1])
-            rank_queries(scores, np.array([0, n_docs]), depth, later_first, False, order, ranked_end)
-            np.testing.assert_array_equal(order[:places], expected[:places])
-            assert places <= ranked_end[0] <= n_docs
+            for is_begun, own in ((False, scores), (True, scores), (True, -scores), (True, scores)):
+                rank_queries(own, np.array([0, n_docs]), depth, later_first, False, is_begun, order, ranked_end)
+                assert places <= ranked_end[0] <= n_docs
+                if own is scores:
+                    np.testing.assert_array_equal(order[:places], expected[:places])
 
 
 @pytest.mark.parametrize("later_first", [False, True])
@@ -182,9 +191,10 @@ def test_ranking_goes_on_through_ties(later_first):
         expected = rows[np.argsort(-scores[rows], kind="stable")]
         for depth in {1, 5, 31, 32, min(n_docs, 32)}:
             last = scores[expected[min(depth, n_docs) - 1]]
-            order, ranked_end = np.full(n_docs, -1), np.array([-1])
-            rank_queries(scores, np.array([0, n_docs]), depth, later_first, True, order, ranked_end)
             n_ranked = np.count_nonzero(scores >= last)
+            order, ranked_end = np.full(n_docs, -1), np.array([-1])
+            for is_begun, own in ((False, scores), (True, -scores), (True, scores)):
+                rank_queries(own, np.array([0, n_docs]), depth, later_first, True, is_begun, order, ranked_end)
             np.testing.assert_array_equal(order[:n_ranked], expected[:n_ranked])
             assert n_ranked <= ranked_end[0] <= n_docs
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from rankwell.kernels.cpu.compilation import inner_kernel, kernel
 
+# Unsigned, so that a place is not taken for one that counts from the end.
+U = np.uint64
 # Runs this short are sorted by insertion before they are merged.
 _RUN = 16
 # Up to this depth the best documents are picked one by one; deeper, sorting everything is as fast.
@@ -19,7 +21,7 @@ _GRADES = 32
 
 
 @kernel
-def rank_queries(scores, query_ptr, depth, later_first, through_ties, order, ranked_end):
+def rank_queries(scores, query_ptr, depth, later_first, through_ties, is_begun, order, ranked_end):
     """Fill the first places of each query with its documents, best score first.
 
     Parameters
@@ -32,18 +34,24 @@ def rank_queries(scores, query_ptr, depth, later_first, through_ties, order, ran
         Of equal scores the later document comes first, otherwise the earlier one.
     through_ties : bool
         Fill also the places of documents whose score is that of the last place needed.
+    is_begun : bool
+        `order` is what the same call filled for other scores. It changes nothing but the time, which is less where the
+        two rankings are alike.
     order : int64 array (n_docs,), filled
     ranked_end : int64 array (n_queries,), filled
         The place after the last one that was filled.
     """
-    spare = np.empty(len(order), np.int64)
+    spare, is_kept = np.empty(len(order), np.int64), np.zeros(len(order), np.uint8)
     for query in range(len(query_ptr) - 1):
         start, end = query_ptr[query], query_ptr[query + 1]
         if 0 < depth <= _SHALLOW and depth < end - start:
-            _pick_best(scores, start, end, depth, later_first, order)
+            if is_begun:
+                _pick_again(scores, U(start), U(end), U(depth), later_first, order, is_kept)
+            else:
+                _pick_best(scores, U(start), U(end), U(depth), later_first, order)
             ranked_end[query] = start + depth
             if through_ties:
-                ranked_end[query] = _append_ties(scores, start, end, depth, later_first, order)
+                ranked_end[query] = _append_ties(scores, U(start), U(end), U(depth), later_first, order)
             continue
         for place in range(start, end):
             order[place] = start + end - 1 - place if later_first else place
@@ -59,44 +67,80 @@ def rank_again(scores, query_ptr, order):
         _sort_descending(scores, order, query_ptr[query], query_ptr[query + 1], spare)
 
 
-@inner_kernel
+@inner_kernel(allocates=False)
 def _pick_best(scores, start, end, depth, later_first, order):
     """The best `depth` documents by insertion: most documents fail the first comparison."""
     filled = start
-    for step in range(start, end):
-        doc = start + end - 1 - step if later_first else step
-        score = scores[doc]
+    for step in range(end - start):
+        doc = end - U(1) - step if later_first else start + step
         if filled == start + depth:
             # Not better than the worst one kept: of equal ones the first stays ahead.
-            if score <= scores[order[filled - 1]]:
+            if scores[doc] <= scores[U(order[filled - U(1)])]:
                 continue
         else:
-            filled += 1
-        place = filled - 1
-        while place > start and scores[order[place - 1]] < score:
-            order[place] = order[place - 1]
-            place -= 1
+            filled += U(1)
+        place = filled - U(1)
+        while place > start and scores[U(order[place - U(1)])] < scores[doc]:
+            order[place] = order[place - U(1)]
+            place -= U(1)
         order[place] = doc
 
 
-@inner_kernel
+@inner_kernel(allocates=False)
+def _insert(doc, scores, start, place, later_first, order):
+    """Put a document into order[start:place + 1], of which the last place is free."""
+    score = scores[doc]
+    while place > start:
+        other = U(order[place - U(1)])
+        if scores[other] > score or (scores[other] == score and (other > doc) == later_first):
+            break
+        order[place] = other
+        place -= U(1)
+    order[place] = doc
+
+
+@inner_kernel(allocates=False)
+def _pick_again(scores, start, end, depth, later_first, order, is_kept):
+    """As `_pick_best`, from the best of another ranking; often no other document is better than the last of them.
+
+    is_kept : uint8 (n_docs,), 0 before and after
+    """
+    last_place = start + depth - U(1)
+    for place in range(start, last_place + U(1)):
+        _insert(U(order[place]), scores, start, place, later_first, order)
+    last, n_reaching = U(order[last_place]), 0
+    for doc in range(start, end):
+        n_reaching += np.int64(scores[doc] >= scores[last])
+    if n_reaching == np.int64(depth):
+        return
+    for place in range(start, last_place + U(1)):
+        is_kept[U(order[place])] = 1
+    for doc in range(start, end):
+        if scores[doc] < scores[last] or is_kept[doc] != 0:
+            continue
+        if scores[doc] == scores[last] and (doc > last) != later_first:
+            continue
+        is_kept[last], is_kept[doc] = 0, 1
+        _insert(doc, scores, start, last_place, later_first, order)
+        last = U(order[last_place])
+    for place in range(start, last_place + U(1)):
+        is_kept[U(order[place])] = 0
+
+
+@inner_kernel(allocates=False)
 def _append_ties(scores, start, end, depth, later_first, order):
     """After the best `depth` documents, those with the score of the last of them; returns the place after them.
 
     In `_pick_best` the first of equal documents win, so these are the ones that come after the last one kept.
     """
     filled = start + depth
-    last = order[filled - 1]
-    if later_first:
-        for doc in range(last - 1, start - 1, -1):
-            if scores[doc] == scores[last]:
-                order[filled] = doc
-                filled += 1
-    else:
-        for doc in range(last + 1, end):
-            if scores[doc] == scores[last]:
-                order[filled] = doc
-                filled += 1
+    last = U(order[filled - U(1)])
+    n_after = last - start if later_first else end - last - U(1)
+    for step in range(U(1), n_after + U(1)):
+        doc = last - step if later_first else last + step
+        if scores[doc] == scores[last]:
+            order[filled] = doc
+            filled += U(1)
     return filled
 
 
@@ -152,7 +196,7 @@ def rank_labels(labels: np.ndarray, query_ptr: np.ndarray, order: np.ndarray) ->
         labels, query_ptr, order, np.empty(len(labels), np.int64)
     )
     if not counted:
-        rank_queries(labels, query_ptr, 0, False, False, order, np.empty(len(query_ptr) - 1, np.int64))
+        rank_queries(labels, query_ptr, 0, False, False, False, order, np.empty(len(query_ptr) - 1, np.int64))
 
 
 @kernel

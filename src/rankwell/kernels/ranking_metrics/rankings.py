@@ -1,4 +1,5 @@
-"""Ranking metrics over many queries: each query is ranked once for all metrics, and threads take ranges of queries.
+"""Ranking metrics over many queries: each query is ranked once for all metrics, and threads take ranges of queries, or
+of the rankings if there are several.
 
 Each metric is its own kernel, so that only those in use are compiled; a range of queries is small enough for
 its ranking to stay in the processor's cache from one metric to the next.
@@ -6,6 +7,7 @@ its ranking to stay in the processor's cache from one metric to the next.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -30,50 +32,67 @@ from rankwell.kernels.ranking_metrics.rules import (
     MetricRules,
     query_ranges,
 )
-from rankwell.kernels.threads import run_parts
+from rankwell.kernels.threads import current_threads, run_parts
 
 
 def evaluate_rankings(
     judgments: Judgments,
-    scores: np.ndarray,
+    rankings: Sequence[np.ndarray],
     kinds: np.ndarray,
     cutoffs: np.ndarray,
     depth: int,
     rules: MetricRules,
     values: np.ndarray,
 ) -> None:
-    """Every metric of every query.
+    """Every metric of every query, in each of some rankings of the same documents.
 
     Parameters
     ----------
     judgments : Judgments
-    scores : float array (n_docs,), without NaN
+    rankings : sequence of float arrays (n_docs,), without NaN
+        The scores that documents are ranked by. A ranking takes less time where the one before is like it.
     kinds, cutoffs : int64 arrays (n_metrics,)
         Codes of `rankwell.kernels.ranking_metrics.rules`; cutoff 0 is the whole list.
     depth : int
         The deepest place that any of the metrics reads, 0 for all of them: no more is ranked, except for documents
         that are tied with the one at that place, if ties are averaged.
     rules : MetricRules
-    values : float64 array (n_metrics, n_queries), filled
+    values : float64 array (n_rankings, n_metrics, n_queries), filled
         NaN where the query is left out.
     """
-    ranges = query_ranges(judgments.query_ptr)
+    ranges, n_chunks = query_ranges(judgments.query_ptr), min(len(rankings), current_threads())
     metrics = list(zip(kinds.tolist(), cutoffs.tolist(), strict=True))
 
-    def evaluate(number: int) -> None:
+    def evaluate(part: int) -> None:
+        number, chunk = divmod(part, n_chunks)
         first, last = ranges[number]
-        ranked = _RankedQueries(judgments, scores, first, last, depth, rules)
-        for metric, (kind, cutoff) in enumerate(metrics):
-            ranked.evaluate(kind, cutoff, values[metric, first:last])
+        order, is_begun = np.empty(judgments.query_ptr[last] - judgments.query_ptr[first], np.int64), False
+        for ranking in range(len(rankings) * chunk // n_chunks, len(rankings) * (chunk + 1) // n_chunks):
+            ranked = _RankedQueries(judgments, rankings[ranking], first, last, depth, rules, order, is_begun=is_begun)
+            for metric, (kind, cutoff) in enumerate(metrics):
+                ranked.evaluate(kind, cutoff, values[ranking, metric, first:last])
+            is_begun = True
 
-    run_parts(evaluate, len(ranges))
+    run_parts(evaluate, len(ranges) * n_chunks)
 
 
 class _RankedQueries:
-    """The queries first, ..., last − 1 in the order of their rankings; what a metric needs is computed on first use."""
+    """The queries first, ..., last − 1 in the order of their rankings; what a metric needs is computed on first use.
+
+    order, is_begun : see `rank_queries`
+    """
 
     def __init__(
-        self, judgments: Judgments, scores: np.ndarray, first: int, last: int, depth: int, rules: MetricRules
+        self,
+        judgments: Judgments,
+        scores: np.ndarray,
+        first: int,
+        last: int,
+        depth: int,
+        rules: MetricRules,
+        order: np.ndarray,
+        *,
+        is_begun: bool,
     ) -> None:
         start, end = judgments.query_ptr[first], judgments.query_ptr[last]
         self._judgments = judgments
@@ -84,15 +103,15 @@ class _RankedQueries:
         self.ideal_dcg = judgments.ideal_dcg[start:end]
         self.n_relevant = judgments.n_relevant[first:last]
         self.n_pairs = judgments.n_pairs[first:last]
-        self._order = np.empty(end - start, np.int64)
+        self._order = order
         self._ranked_end = np.empty(last - first, np.int64)
-        places = (self._order, self._ranked_end)
+        places = (order, self._ranked_end)
         if rules.ties == TIES_LOWEST_LABEL_FIRST:
-            rank_queries(-judgments.labels[start:end], self.query_ptr, 0, False, False, *places)
-            rank_again(self._scores, self.query_ptr, self._order)
+            rank_queries(-judgments.labels[start:end], self.query_ptr, 0, False, False, False, *places)
+            rank_again(self._scores, self.query_ptr, order)
         else:
             later_first, through_ties = rules.ties == TIES_REVERSE_FILE_ORDER, rules.ties == TIES_AVERAGE
-            rank_queries(self._scores, self.query_ptr, depth, later_first, through_ties, *places)
+            rank_queries(self._scores, self.query_ptr, depth, later_first, through_ties, is_begun, *places)
 
     @cached_property
     def labels(self) -> np.ndarray:

@@ -45,7 +45,8 @@ class ColumnCopies:
 
     def count(self, features: np.ndarray, n_docs: np.ndarray) -> None:
         """Note that nodes with these features parted so many documents each."""
-        np.add.at(self._n_parted, self._problem.columns.by_feature[features, COLUMN], n_docs)
+        if self.has_room():
+            np.add.at(self._n_parted, self._problem.columns.by_feature[features, COLUMN], n_docs)
 
     def has_room(self) -> bool:
         """Whether further columns may be copied."""

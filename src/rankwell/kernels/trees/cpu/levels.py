@@ -122,7 +122,7 @@ def _gains_of_leaf(leaf, feature, side, level, space, columns, limits, plan, sum
     if not may_cut(feature, numbers, space.allowed, space.groups, space.live[leaf]):
         return 0.0, missing
     direction = space.direction[feature]
-    return ordered_gains(sums, first, n_codes, numbers, direction, limits, 0.0, gains), missing
+    return ordered_gains(sums, first, n_codes, numbers, direction, limits, 0.0, False, gains), missing
 
 
 @inlined_kernel

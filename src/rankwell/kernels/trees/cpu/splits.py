@@ -25,6 +25,8 @@ from rankwell.kernels.trees.cpu.workspace import (
 from rankwell.kernels.trees.slabs import WORD
 
 LOWER_HALF = np.int64(rules.LOWER_HALF)
+# Comes after every feature.
+_NO_FEATURE = np.int64(2**62)
 objective = inlined_kernel(rules.objective)
 bounded_step = inlined_kernel(rules.bounded_step)
 bounded_objective = inlined_kernel(rules.bounded_objective)
@@ -180,8 +182,11 @@ def may_gain(values, first, n_codes, missing, total, leaf, limits, best):
 
 
 @inlined_kernel
-def ordered_gains(sums, first, n_codes, leaf, direction, limits, best, gains):
-    """The gain of the cut after each code; returns the largest, or 0 if certainly none reaches `best`."""
+def ordered_gains(sums, first, n_codes, leaf, direction, limits, best, is_reached, gains):
+    """The gain of the cut after each code; returns the largest, or 0 if certainly none reaches `best`.
+
+    is_reached : whether one of them nearly certainly does
+    """
     if limits.is_bounded != 0:
         return bounded_gains(sums, first, n_codes - 1, leaf, direction, limits, gains)
     n_padded = (n_codes + GAIN_LANES - 2) // GAIN_LANES * GAIN_LANES
@@ -196,6 +201,7 @@ def ordered_gains(sums, first, n_codes, leaf, direction, limits, best, gains):
         leaf.smallest,
         leaf.objective,
         best,
+        is_reached,
         gains,
     )
 
@@ -210,17 +216,21 @@ def shift_sums(n_codes, missing, sums):
 @inner_kernel
 def search_columns(
     histogram, first_column, last_column, total, leaf, limits, columns, allowed, direction, n_categories, groups, live,
-    sums, gains, found, child, found_gain, to_beat, beaten
+    sums, gains, found, child, found_gain, worker, to_beat, beaten
 ):  # fmt: skip
     """The best cut by a feature of some columns of a word, of a leaf with the packed sums `total`.
 
     leaf : LeafNumbers; live : uint64 (n_words of groups,), of the leaf
     histogram : int64 (2048,), of the whole word
     found : int64 (2, 9), found_gain : float64 (2,), written at `child` if there is a better cut than `to_beat`
-    to_beat, beaten : float64 and int64 (8,), the best gain of what was searched before, and its feature; changed at
-        `child`. What does not reach it is not even computed.
+    to_beat, beaten : float64 and int64 (n_workers, 8), by worker the best gain of what was searched before, and its
+        feature; changed at `child`. What does not reach any of them is not even computed.
     """
-    best, best_feature = to_beat[child], beaten[child]
+    best, best_feature = to_beat[worker, child], beaten[worker, child]
+    for other in range(len(to_beat)):
+        # It may grow meanwhile. Of equal gains both are kept: whoever compares them knows both features.
+        if to_beat[other, child] > best:
+            best, best_feature = to_beat[other, child], _NO_FEATURE
     for column in range(first_column, last_column):
         for place in range(columns.column_ptr[column], columns.column_ptr[column + 1]):
             feature = columns.features[place]
@@ -252,12 +262,14 @@ def search_columns(
             if not may_gain(values, first_value, n_codes, missing, total, leaf, limits, best):
                 continue
             running_sums(values, first_value, n_codes, total, sums)
+            # Of two ways, it is not known which of them reaches it.
+            is_reached = missing == 0 and limits.l1 == 0.0
             for side in range(2 if missing != 0 else 1):
                 first = RUNNING
                 if side == 1:
                     first = SHIFTED
                     shift_sums(n_codes, missing, sums)
-                gain = ordered_gains(sums, first, n_codes, leaf, direction[feature], limits, best, gains)
+                gain = ordered_gains(sums, first, n_codes, leaf, direction[feature], limits, best, is_reached, gains)
                 if gain < best or (gain == best and (best_feature <= feature or best_feature < 0)):
                     continue
                 code = 0
@@ -270,7 +282,7 @@ def search_columns(
                 found[child, FOUND_MISSING_LEFT] = 1 - side
                 if missing == 0:
                     found[child, FOUND_MISSING_LEFT] = 2 * (left & LOWER_HALF) >= (total & LOWER_HALF)
-    to_beat[child], beaten[child] = best, best_feature
+    to_beat[worker, child], beaten[worker, child] = best, best_feature
 
 
 @inlined_kernel

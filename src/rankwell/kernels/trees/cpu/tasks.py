@@ -115,8 +115,9 @@ def work_on(kind, task, worker, control, space, columns, plan):
             space.gains[worker],
             space.found[half],
             space.found_gain[half:end],
-            space.to_beat[worker],
-            space.beaten[worker],
+            worker,
+            space.to_beat,
+            space.beaten,
         )
         half = end
 
@@ -233,8 +234,9 @@ def merge_parts(first_half, last_half, control, pool, n_leaves, begun):
 
 @inlined_kernel
 def _search(
-    half, end, control, pool, n_leaves, columns, limits, plan, space, sums, gains, found, found_gain, to_beat, beaten
-):
+    half, end, control, pool, n_leaves, columns, limits, plan, space, sums, gains, found, found_gain, worker, to_beat,
+    beaten
+):  # fmt: skip
     """Search the half words half, ..., end − 1 of a word; what is found is kept with the first of them."""
     merge_parts(half, end, control, pool, n_leaves, space.begun)
     for place in range(len(found_gain)):
@@ -269,6 +271,7 @@ def _search(
             found,
             child,
             found_gain[0],
+            worker,
             to_beat,
             beaten,
         )

@@ -307,12 +307,13 @@ def cut_gains(
     smallest: Any,
     parent: Any,
     to_beat: Any,
+    is_reached: Any,
     gains: Any,
 ) -> Any:
     """The gain of the cut after each code (`rules`), 0 where it is not allowed; returns the largest.
 
     If certainly none of them reaches `to_beat`, `gains` is not written and 0 is returned: most features end there,
-    without a division.
+    without a division; unless `is_reached` says that one nearly certainly does.
 
     running : int64, from `first_place` on the packed sums of the codes up to each, `n_padded` of them (a multiple of
         `GAIN_LANES`)
@@ -321,7 +322,7 @@ def cut_gains(
     """
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        data, out = (array_data(context, builder, signature, arguments, k) for k in (0, 10))
+        data, out = (array_data(context, builder, signature, arguments, k) for k in (0, 11))
         sums = builder.gep(data, [arguments[1]])
         whole_g, whole_h, first, second, least, before, least_gain = (
             broadcast(builder, argument, GAIN_LANES) for argument in arguments[3:10]
@@ -347,13 +348,16 @@ def cut_gains(
 
         # Rounding errors are below 2^-48 of the objective: whatever could reach `to_beat` reaches this.
         needed = builder.fmul(builder.fadd(least_gain, before), _constant(_F64, GAIN_LANES, 1.0 - 2.0**-48))
-        is_reached = variable(builder, ir.Constant(ir.VectorType(_I1, GAIN_LANES), [0] * GAIN_LANES))
-        with cgutils.for_range_slice(builder, _I64(0), arguments[2], _I64(GAIN_LANES), _I64) as (b, _):
+        reached = variable(builder, broadcast(builder, arguments[10], GAIN_LANES))
+        with (
+            builder.if_then(builder.not_(arguments[10])),
+            cgutils.for_range_slice(builder, _I64(0), arguments[2], _I64(GAIN_LANES), _I64) as (b, _),
+        ):
             top, bottom, is_allowed = quotient(b)
             reaches = builder.and_(is_allowed, builder.fcmp_ordered(">=", top, builder.fmul(needed, bottom)))
-            builder.store(builder.or_(builder.load(is_reached), reaches), is_reached)
+            builder.store(builder.or_(builder.load(reached), reaches), reached)
         largest = variable(builder, zero)
-        flags = builder.bitcast(builder.load(is_reached), ir.IntType(GAIN_LANES))
+        flags = builder.bitcast(builder.load(reached), ir.IntType(GAIN_LANES))
         with (
             builder.if_then(builder.icmp_unsigned("!=", flags, ir.IntType(GAIN_LANES)(0))),
             cgutils.for_range_slice(builder, _I64(0), arguments[2], _I64(GAIN_LANES), _I64) as (b, _),
@@ -367,4 +371,4 @@ def cut_gains(
         return _largest(builder, builder.load(largest))
 
     numbers = (types.int64,) * 2 + (types.float64,) * 7
-    return types.float64(running, *numbers, gains), generate
+    return types.float64(running, *numbers, types.boolean, gains), generate
