@@ -1,9 +1,10 @@
 """Options of `rankwell serve`: what reaches the processes of nodes, and what is refused at the start."""
 
 import pytest
-from tests.serving.node_network import make_shards
 
 pytest.importorskip("starlette", reason="the server needs the extra 'serve'")
+
+from tests.serving.node_network import make_shards
 
 from rankwell.cli.serve_options import read_token
 from rankwell.cli.serve_shards import start_places
