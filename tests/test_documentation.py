@@ -89,3 +89,18 @@ def test_links_to_files_lead_somewhere(page: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     targets = [target.split("#")[0] for target in re.findall(r"\]\((?!https?:|#)([^)\s]+)\)", text)]
     assert not [target for target in targets if not (page.parent / target).exists()]
+
+
+def test_promises_name_tests_that_exist() -> None:
+    """docs/RELIABILITY.md: a name without a file is of the file before it."""
+    table = (ROOT / "docs/RELIABILITY.md").read_text()
+    file, n_found = "", 0
+    for named, test in re.findall(r"`(?:(\w[\w/]*\.py)(?:::)?)?(test_\w+)?`", table):
+        if not named and not test:
+            continue
+        file = named or file
+        path = ROOT / file if file.startswith("tests/") else ROOT / "tests/serving" / file
+        assert path.is_file(), file
+        assert not test or re.search(rf"def {test}\(", path.read_text()), f"{file}::{test}"
+        n_found += 1
+    assert n_found > 50

@@ -44,9 +44,12 @@ def group_by_qid(qid: Any, n_docs: int) -> tuple[np.ndarray, np.ndarray, np.ndar
     if n_docs == 0:
         return np.zeros(1, dtype=np.int64), ids, None
     starts = np.concatenate(([0], np.flatnonzero(ids[1:] != ids[:-1]) + 1))
+    whole_queries = np.append(starts, n_docs).astype(np.int64), ids[starts], None
+    if ids.dtype.kind in "iu" and (ids[starts[1:]] > ids[starts[:-1]]).all():
+        return whole_queries  # as in nearly every file: numbers that rise
     query_of_run, first_run = _number_runs(ids[starts])
     if len(first_run) == len(starts):
-        return np.append(starts, n_docs).astype(np.int64), ids[starts], None
+        return whole_queries
     run_sizes = np.diff(np.append(starts, n_docs))
     query_of_rows = np.repeat(query_of_run, run_sizes)
     doc_idx = np.argsort(query_of_rows, kind="stable")

@@ -113,7 +113,7 @@ class TreeRounds(StepSource):
             )
 
     def validation_scores(self) -> np.ndarray:
-        from rankwell.kernels.trees.cpu.walking import add_tree
+        from rankwell.kernels.trees.cpu.tree_values import add_tree
 
         assert self._validation_bins is not None
         grown = self._unmeasured.pop(0)
@@ -126,7 +126,7 @@ class TreeRounds(StepSource):
         bins, n_seeds = self._validation_bins, len(self._boosters)
         if bins is None or len(self._validation_scores) >= _FEW_DOCS:
             return super().scores_of_steps()
-        from rankwell.kernels.trees.cpu.walking import TreeValues
+        from rankwell.kernels.trees.cpu.tree_values import TreeValues
 
         rounds = [[TreeValues(tree, 1.0 / n_seeds) for tree in grown] for grown in self._unmeasured]
         scores, self._unmeasured = np.empty((len(rounds), len(self._validation_scores))), []

@@ -13,7 +13,7 @@ from rankwell.kernels.trees.cpu import booster as cpu_booster
 from rankwell.kernels.trees.cpu import growth
 from rankwell.kernels.trees.cpu.booster import CpuTreeBooster
 from rankwell.kernels.trees.cpu.drawing import counting_documents
-from rankwell.kernels.trees.cpu.walking import add_tree
+from rankwell.kernels.trees.cpu.tree_values import add_tree
 from rankwell.kernels.trees.feature_rules import FeatureRules, group_bits
 from rankwell.kernels.trees.reference.growth import grow_tree, whole_numbers
 from rankwell.kernels.trees.reference.random_gradients import random_units as reference_units

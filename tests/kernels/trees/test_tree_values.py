@@ -9,8 +9,8 @@ import pytest
 
 from rankwell.kernels.threads import kernel_threads
 from rankwell.kernels.trees.contract import BinTree
-from rankwell.kernels.trees.cpu import walking
-from rankwell.kernels.trees.cpu.walking import MOST_LEAVES_IN_SETS, add_tree
+from rankwell.kernels.trees.cpu import tree_values
+from rankwell.kernels.trees.cpu.tree_values import MOST_LEAVES_IN_SETS, add_tree
 
 N_FEATURES = 5
 
@@ -64,7 +64,7 @@ def check(tree: BinTree, bins: np.ndarray) -> None:
     np.testing.assert_array_equal(scores, expected)
 
 
-@pytest.mark.parametrize("n_docs", [1, walking._SETS - 1, walking._SETS + 1])
+@pytest.mark.parametrize("n_docs", [1, tree_values._SETS - 1, tree_values._SETS + 1])
 @pytest.mark.parametrize("n_leaves", [2, 3, 31, MOST_LEAVES_IN_SETS, MOST_LEAVES_IN_SETS + 1, 200])
 def test_every_document_gets_the_value_of_its_leaf(n_leaves, n_docs):
     generator = np.random.default_rng(n_leaves)
@@ -108,7 +108,7 @@ def test_cuts_by_categories():
 
 def test_threads_take_ranges_of_documents():
     generator = np.random.default_rng(4)
-    bins = generator.integers(0, 256, (N_FEATURES, 4 * walking._LEAST_DOCS)).astype(np.uint8)
+    bins = generator.integers(0, 256, (N_FEATURES, 4 * tree_values._LEAST_DOCS)).astype(np.uint8)
     for n_leaves in (31, 100):
         tree = random_tree(generator, n_leaves)
         alone, shared = np.zeros((2, bins.shape[1]))
