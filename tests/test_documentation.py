@@ -91,6 +91,23 @@ def test_links_to_files_lead_somewhere(page: Path) -> None:
     assert not [target for target in targets if not (page.parent / target).exists()]
 
 
+def test_pages_name_code_that_exists() -> None:
+    """Where a page says "`names` in `file`", the file has these names."""
+    pages = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md")]
+    n_found = 0
+    for page in pages:
+        for names, file in re.findall(
+            r"((?:`[\w.]+`(?:, | and )?)+) in\s+`([\w/]+\.(?:py|cuh?|cl|js))`", page.read_text()
+        ):
+            paths = [path for path in (ROOT / file, ROOT / "src/rankwell" / file) if path.is_file()]
+            paths += [path for path in ROOT.glob(f"src/**/{Path(file).name}") if path.as_posix().endswith(f"/{file}")]
+            assert paths, f"{page.name}: {file}"
+            for name in re.findall(r"`(?:\w+\.)*(\w+)`", names):
+                assert re.search(rf"\b{name}\b", paths[0].read_text()), f"{page.name}: {name} in {file}"
+                n_found += 1
+    assert n_found > 20
+
+
 def test_promises_name_tests_that_exist() -> None:
     """docs/RELIABILITY.md: a name without a file is of the file before it."""
     table = (ROOT / "docs/RELIABILITY.md").read_text()
