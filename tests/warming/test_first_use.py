@@ -50,6 +50,7 @@ KERNELS = {
         "boosting.cpu.weights.level_ratios",
         "boosting.cpu.weights.query_sum",
         "boosting.cpu.weights.sum_levels",
+        "letor_text.lines.count_lines_without_row",
         "letor_text.lines.read_lines",
         "scoring.cpu.inputs.bucket_inputs",
         "scoring.cpu.layers._sum",

@@ -25,6 +25,7 @@ from rankwell.data.letor_blocks import BlockReading, LineRules
 from rankwell.data.letor_header import peek_feature_names
 from rankwell.data.row_storage import GrowingComments, RowStorage
 from rankwell.errors import DataError, Parameter, ParameterError
+from rankwell.kernels.letor_text.lines import count_lines_without_row
 from rankwell.kernels.letor_text.reference import LineError
 from rankwell.kernels.threads import kernel_threads
 from rankwell.streams.decompression import ByteStream
@@ -129,9 +130,10 @@ class _LetorReader:
     def run(self, pool: Executor, n_workers: int, progress: Progress | None) -> None:
         """Read all blocks."""
         for block in self.blocks.read(self.leave_out_long_line):
-            self._make_room(block)
-            reading = self._reading(block, self.next_row)
-            self.next_row += block.n_rows
+            most_rows = block.n_lines - count_lines_without_row(block.text)
+            self._make_room(most_rows)
+            reading = self._reading(block, self.next_row, most_rows)
+            self.next_row += most_rows
             self.under_way.append((reading, pool.submit(reading.run)))
             # The first rows decide whether rows have query ids and how wide they are: other blocks wait for them.
             self._take_results(leave=n_workers if self.has_qid is not None else 0)
@@ -170,19 +172,19 @@ class _LetorReader:
             return ""
         return f" {self.n_bad_lines} bad lines were left out; the first is {self.first_bad_line.description}"
 
-    def _reading(self, block: TextBlock, first_row: int) -> BlockReading:
+    def _reading(self, block: TextBlock, first_row: int, most_rows: int) -> BlockReading:
         limit = MOST_FEATURES if self.n_features is None else self.n_features
         rules = LineRules(limit, self.has_qid, self.keep_comments, self.skip_bad_lines)
-        return BlockReading(block, self.storage, first_row, self.base, rules)
+        return BlockReading(block, most_rows, self.storage, first_row, self.base, rules)
 
-    def _make_room(self, block: TextBlock) -> None:
-        """Make sure that the storage has room for every row the block can hold."""
+    def _make_room(self, most_rows: int) -> None:
+        """Make sure that the storage has room for so many further rows."""
         capacity = self.storage.capacity
-        if self.next_row + block.n_rows <= capacity:
+        if self.next_row + most_rows <= capacity:
             return
         self._take_results(leave=0)
         self._close_gaps()
-        needed = self.next_row + block.n_rows
+        needed = self.next_row + most_rows
         # Closing gaps is enough only if it frees a fair amount of room, or gaps would be closed every time.
         if GROWTH * needed <= capacity:
             return
@@ -235,7 +237,7 @@ class _LetorReader:
         else:
             self.storage.widen(self.n_features, self.next_row, shift=shift)
         self.base = base
-        again = self._reading(reading.block, reading.first_row)
+        again = self._reading(reading.block, reading.first_row, reading.most_rows)
         again.run()
         return again
 

@@ -38,7 +38,7 @@ class LineRules:
 
 
 class BlockReading:
-    """The reading of one block into rows of a storage, from `first_row` on.
+    """The reading of one block, of `most_rows` at most, into rows of a storage, from `first_row` on.
 
     Attributes
     ----------
@@ -50,14 +50,17 @@ class BlockReading:
     first_bad_line : (line number, LineError) or None
     """
 
-    def __init__(self, block: TextBlock, storage: RowStorage, first_row: int, base: int, rules: LineRules) -> None:
+    def __init__(
+        self, block: TextBlock, most_rows: int, storage: RowStorage, first_row: int, base: int, rules: LineRules
+    ) -> None:
         self.block = block
+        self.most_rows = most_rows
         self.first_row = first_row
         self.rules = rules
         self.n_bad_lines = 0
         self.first_bad_line: tuple[int, LineError] | None = None
-        self.qid_spans = np.empty((block.n_rows, 3), dtype=np.int32)
-        self.comment_spans = np.empty((block.n_rows if rules.keep_comments else 0, 2), dtype=np.int32)
+        self.qid_spans = np.empty((most_rows, 3), dtype=np.int32)
+        self.comment_spans = np.empty((most_rows if rules.keep_comments else 0, 2), dtype=np.int32)
         self.report = np.zeros(REPORT_SIZE, dtype=np.int64)
         self.report[ROW] = first_row
         self.report[LARGEST_INDEX] = -1

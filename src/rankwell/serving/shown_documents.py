@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -94,22 +94,23 @@ def shown_results(
     results = []
     for place, (doc, score, first_score) in enumerate(zip(docs, scores, first_scores, strict=True), start=first):
         shown = documents.document(index, doc)
-        caption = tuple(_parts(shown.caption(wanted)))
+        caption = _parts(shown.caption(wanted))
         results.append(Result(place, shown.id, score, first_score, shown.title, shown.url, caption, shown.fields))
     return results
 
 
-def _parts(caption: Caption) -> Iterator[CaptionPart]:
+def _parts(caption: Caption) -> tuple[CaptionPart, ...]:
     """A caption in pieces; joined, they are the caption."""
-    text, end = caption.text, 0
+    text, end, parts = caption.text, 0, []
     for start, stop in caption.hits:
         if start > end:
-            yield CaptionPart(text[end:start], False)
+            parts.append(CaptionPart(text[end:start], False))
         if stop > start:
-            yield CaptionPart(text[start:stop], True)
+            parts.append(CaptionPart(text[start:stop], True))
         end = stop
     if len(text) > end:
-        yield CaptionPart(text[end:], False)
+        parts.append(CaptionPart(text[end:], False))
+    return tuple(parts)
 
 
 def _address(fields: Mapping[str, Any]) -> str | None:

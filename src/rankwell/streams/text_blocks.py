@@ -10,7 +10,7 @@ import numpy as np
 from rankwell.kernels.letor_text.reference import BYTE_ORDER_MARK
 from rankwell.streams.decompression import ByteStream
 
-LINE_FEED, HASH = ord("\n"), ord("#")
+LINE_FEED = ord("\n")
 BLOCK_BYTES = 2**20
 # The first block is shorter: other blocks wait until it says what rows look like.
 FIRST_BLOCK_BYTES = 2**16
@@ -25,7 +25,6 @@ class TextBlock:
     n_bytes: int
     first_line: int  # its number in the file, from 1
     n_lines: int
-    n_rows: int  # at most this many lines contain a row
 
     @property
     def text(self) -> np.ndarray:
@@ -122,13 +121,9 @@ class TextBlocks:
 
 
 def _counted(buffer: bytearray, n_bytes: int, first_line: int) -> TextBlock:
-    """The block with its lines counted, and those that start with neither a line feed nor `#`: other lines without a
-    row are rare enough to reserve room for them."""
+    """The block with its lines counted."""
     text = np.frombuffer(buffer, dtype=np.uint8, count=n_bytes)
-    ends = np.flatnonzero(text == LINE_FEED)
-    first_bytes = text[np.append(0, ends[:-1] + 1)]
-    n_rows = int(np.count_nonzero((first_bytes != LINE_FEED) & (first_bytes != HASH)))
-    return TextBlock(buffer, n_bytes, first_line, len(ends), n_rows)
+    return TextBlock(buffer, n_bytes, first_line, int(np.count_nonzero(text == LINE_FEED)))
 
 
 def _grown(buffer: bytearray, n_bytes: int) -> bytearray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -77,10 +77,10 @@ class CaptionTexts:
         """See `find_caption`."""
         best, most = None, 0
         for place, one in enumerate(self._texts):
-            hits = one.hits(wanted)
+            hits = one.hits(wanted, most)
             if hits is None:
                 one = self._texts[place] = _CaptionText(one.text, self._analysis)
-                hits = one.hits(wanted)
+                hits = one.hits(wanted, most)
             if hits:
                 caption, found = _best_piece(one.text, hits, length)
                 if found > most:
@@ -102,7 +102,7 @@ class WantedTerms:
 
     def among(self, terms: Mapping[bytes, Any]) -> list[bytes]:
         """Those of the terms of a text that are wanted."""
-        found = [term for term in self._terms if term in terms]
+        found = list(terms.keys() & self._terms)
         if self._prefixes:
             found += [term for term in terms if term.startswith(self._prefixes) and term not in self._terms]
         return found
@@ -120,8 +120,8 @@ class WantedTerms:
 class _CaptionText:
     """A text, and its words by their terms.
 
-    Of a short text of ASCII characters the words are kept as they are written, and found when they are wanted: most are
-    not. Of others, every place is kept.
+    Of a short text of ASCII characters the words are kept as they are written, between blanks, and found when they are
+    wanted: most are not. Of others, every place is kept.
     """
 
     def __init__(self, text: str, analysis: Analysis) -> None:
@@ -134,7 +134,7 @@ class _CaptionText:
             self._spaced = _spaced(data)
             for word in set(words):
                 if (term := analysis.memory.term(word)) is not None:
-                    self._words.setdefault(term, []).append(word)
+                    self._words.setdefault(term, []).append(b" " + word + b" ")
         else:
             for start, stop, term in _located(data, analysis.word_spans(data), analysis):
                 if term is not None:
@@ -144,12 +144,14 @@ class _CaptionText:
     def n_terms(self) -> int:
         return len(self._words) + len(self._places)
 
-    def hits(self, wanted: WantedTerms) -> list[Hit]:
-        """The words that are wanted, in their order."""
+    def hits(self, wanted: WantedTerms, enough: int = 0) -> list[Hit]:
+        """The words that are wanted, in their order; none if they have no more than `enough` different terms."""
+        terms = wanted.among(self._places or self._words)
+        if len(terms) <= enough:
+            return []
         if self._places:
-            return sorted(hit for term in wanted.among(self._places) for hit in self._places[term])
-        terms = wanted.among(self._words)
-        return _occurrences(self._spaced, {word: term for term in terms for word in self._words[term]}) if terms else []
+            return sorted(hit for term in terms for hit in self._places[term])
+        return _occurrences(self._spaced, terms, self._words)
 
 
 def _made_ready(name: str, text: str, analysis: Analysis, words: DocumentWords | None) -> _CaptionText | IndexedText:
@@ -197,25 +199,31 @@ def _spaced(data: bytes) -> bytes:
     return b" " + data.translate(_BLANKS) + b" "
 
 
-def _occurrences(spaced: bytes, terms: Mapping[bytes, bytes]) -> list[Hit]:
-    """The places of words, each with its term, in a text; spaced : of `_spaced`"""
+def _occurrences(spaced: bytes, terms: Iterable[bytes], words: Mapping[bytes, Sequence[bytes]]) -> list[Hit]:
+    """The places of the words of some terms in a text; spaced : of `_spaced`; words : by term, between blanks"""
     hits: list[Hit] = []
-    for word, term in terms.items():
-        sought, length = b" " + word + b" ", len(word)
-        start = spaced.find(sought)
-        while start >= 0:
-            hits.append((start, start + length, term))
+    find = spaced.find
+    for term in terms:
+        for word in words[term]:
             # The blank after a word may be the one before the next.
-            start = spaced.find(sought, start + length + 1)
-    return sorted(hits)
+            step, start = len(word) - 1, find(word)
+            while start >= 0:
+                hits.append((start, start + step - 1, term))
+                start = find(word, start + step)
+    hits.sort()
+    return hits
 
 
 def _best_piece(text: str, hits: Sequence[Hit], length: int) -> tuple[Caption, int]:
     """The piece of a text with most of the terms, and how many it has; it begins shortly before its first hit."""
-    best_start, most = 0, 0
+    best_start, most, n_terms = 0, 0, len({term for _, _, term in hits})
+    if hits and hits[-1][1] - hits[0][0] <= length:
+        best_start, most = hits[0][0], n_terms
     first = 0
     in_piece: dict[bytes | int | None, int] = {}
     for number, (_, stop, term) in enumerate(hits):
+        if most == n_terms:
+            break
         in_piece[term] = in_piece.get(term, 0) + 1
         # A word that is longer than a piece is one all the same.
         while first < number and stop - hits[first][0] > length:
@@ -238,7 +246,7 @@ def _best_piece(text: str, hits: Sequence[Hit], length: int) -> tuple[Caption, i
         end = end if blank < 0 else blank
     dots_before, dots_after = "… " if start else "", " …" if end < len(text) else ""
     shift = len(dots_before) - start
-    shown = tuple((first + shift, last + shift) for first, last, _ in hits if start <= first and last <= end)
+    shown = tuple([(first + shift, last + shift) for first, last, _ in hits if start <= first and last <= end])
     return Caption(dots_before + text[start:end].strip() + dots_after, shown), most
 
 

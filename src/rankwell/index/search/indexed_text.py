@@ -58,10 +58,11 @@ class IndexedText:
         self.text, self._stream, self._words, self._analysis = text, stream, words, analysis
         self._places: WordPlaces | None = None
 
-    def hits(self, wanted: WantedTerms) -> list[Hit] | None:
-        """The words that are wanted, in their order; None if the text does not have the words that were indexed."""
+    def hits(self, wanted: WantedTerms, enough: int = 0) -> list[Hit] | None:
+        """The words that are wanted, in their order; none if they have no more than `enough` different terms, None if
+        the text does not have the words that were indexed."""
         positions, numbers = self._words.find(wanted, self._stream)
-        if not numbers:
+        if len(set(numbers)) <= enough:
             return []
         places = self._places
         if places is None:

@@ -36,6 +36,10 @@ from rankwell.kernels.letor_text.ordered_pairs import N_NAMES, read_ordered_pair
 
 LINE_FEED, HASH, COLON = 10, 35, 58
 QID = np.frombuffer(b"qid:", dtype=np.uint8)
+# Indices of loops that are to be vectorised: a signed one could count from the end.
+U = np.uint64
+# Positions whose count fits a byte, so that the compiler counts 64 of them by an instruction.
+_COUNTED_AT_ONCE = 128
 # Every integer of this many digits fits in int64.
 DIGITS_OF_INT64 = 18
 
@@ -73,6 +77,19 @@ class Destination(NamedTuple):
     qid_spans: np.ndarray  # int32 (n_lines, 3): row - first_row, start and end of each query id that is not an integer
     comment_spans: np.ndarray  # int32 (n_lines, 2): start and end, by row - first_row; empty to keep no comments
     stamps: np.ndarray  # int32 (limit + 1,), by index: start of the last line that named it, plus 1; zeros at first
+
+
+@kernel(allocates=False)
+def count_lines_without_row(text):
+    """How many lines of a block begin with a line feed or `#`: others without a row are rare enough to reserve room."""
+    n_found = np.int64(text[0] == LINE_FEED or text[0] == HASH)
+    for start in range(U(1), U(len(text)), _COUNTED_AT_ONCE):
+        n_own = np.uint8(0)
+        for position in range(start, min(start + U(_COUNTED_AT_ONCE), U(len(text)))):
+            begins = (text[position] == LINE_FEED) | (text[position] == HASH)
+            n_own = np.uint8(n_own + np.uint8(begins & (text[position - U(1)] == LINE_FEED)))
+        n_found += np.int64(n_own)
+    return n_found
 
 
 @kernel

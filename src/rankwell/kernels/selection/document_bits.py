@@ -10,13 +10,14 @@ from rankwell.kernels.postings.rules import BLOCK
 
 
 @kernel
-def mark_bits(arrays, list_number, bits):
-    """Set the bits of a list's documents; bits : uint64 (ceil(n_docs / 64),)"""
+def mark_bits(arrays, lists, bits):
+    """Set the bits of the documents of some lists; lists : int64; bits : uint64 (ceil(n_docs / 64),)"""
     documents = np.empty(BLOCK, np.uint32)
-    first, stop = blocks_of(arrays, list_number)
-    for block in range(first, stop):
-        for j in range(block_documents(arrays, list_number, block, documents, 0)):
-            bits[documents[j] >> np.uint32(6)] |= np.uint64(1) << np.uint64(documents[j] & np.uint32(63))
+    for list_number in lists:
+        first, stop = blocks_of(arrays, list_number)
+        for block in range(first, stop):
+            for j in range(block_documents(arrays, list_number, block, documents, 0)):
+                bits[documents[j] >> np.uint32(6)] |= np.uint64(1) << np.uint64(documents[j] & np.uint32(63))
 
 
 @kernel
