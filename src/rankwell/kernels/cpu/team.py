@@ -20,6 +20,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
+from rankwell.kernels.cpu.cache_lines import zeros_in_lines
 from rankwell.kernels.cpu.lean_compilation import inner_kernel
 
 # Places in `control`; places that several threads write have their own cache lines.
@@ -50,7 +51,7 @@ class Team(NamedTuple):
 
 
 def new_team() -> Team:
-    return Team(np.zeros(_PLACES, dtype=np.int64), np.zeros(N_NUMBERS))
+    return Team(zeros_in_lines((_PLACES,), np.int64), np.zeros(N_NUMBERS))
 
 
 def _atomic(emit: Callable[..., Any], result: Any) -> Any:

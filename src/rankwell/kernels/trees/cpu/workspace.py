@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rankwell.kernels.cpu.cache_lines import LINE_BYTES, zeros_in_lines
 from rankwell.kernels.disk_arrays import BLOCK_BYTES, is_on_disk
 from rankwell.kernels.trees.columns import COLUMN_VALUES
 from rankwell.kernels.trees.contract import BIN_SET_WORDS, TreeProblem
@@ -47,6 +48,8 @@ LEVEL_GAINS = COLUMN_VALUES + GAIN_LANES
 # first of the documents that count, then of the others.
 N_LEFT = COLUMN_VALUES
 N_LIMITS = 9
+# Numbers of a cache line: what different threads write is in different lines.
+_IN_LINE = LINE_BYTES // 8
 
 
 class Workspace(NamedTuple):
@@ -58,11 +61,12 @@ class Workspace(NamedTuple):
     rows : uint32 (n_docs + NEAR,), the documents that count by leaf, the others by leaf; right : uint32 (n_docs,), of a
         leaf that is being parted, those that go right, and of its later parts the others as well
     pool : int64 (n_leaves + n_workers, n_words, 2048), histograms of leaves, then of workers, unless all is one part
-    begun : int64 (n_workers, n_slabs), the last count in which a worker had a part of a slab that another one had begun
+    begun : int64 (n_workers, n_slabs or more), the last count in which a worker had a part of a slab that another one
+        had begun
     owners : int64 (n_slabs,), which worker began each slab, and in which count: count · n_workers + worker
     whole : int64 (28, n_leaves), real : float64 (6, n_leaves), leaves and nodes
     live : uint64 (n_leaves, n_words of groups), the groups that all features on a leaf's path are in
-    found : int64 (n_halves, 2, 9), found_gain : float64 (n_halves, 2), cuts of the two leaves searched, by half words
+    found : int64 (n_halves, 2, 9), found_gain : float64 (n_halves, 8), cuts of the two leaves searched, by half words
     to_beat : float64, beaten : int64 (n_workers, 8), by worker the best gain found so far for either, and its feature
     sums : int64 (n_workers, ...), gains : float64 (n_workers, 528), by worker
     sides : int64 (256 + 2 · n_ranges,); allowed : uint8 (n_features,), 1 for features that may be cut
@@ -128,22 +132,22 @@ def new_workspace(
         lines=problem.slabs.reshape(n_slabs, -1),
         copies=copies,
         copy_of=copy_of,
-        packed=np.zeros(n_docs, np.int64),
+        packed=zeros_in_lines((n_docs,), np.int64),
         scores=scores,
-        rows=np.zeros(n_docs + NEAR, np.uint32),
-        right=np.zeros(n_docs, np.uint32),
-        pool=np.zeros((n_leaves + n_counting, n_words, 2 * HALF_VALUES), np.int64),
-        begun=np.zeros((n_workers, n_slabs), np.int64),
+        rows=zeros_in_lines((n_docs + NEAR,), np.uint32),
+        right=zeros_in_lines((n_docs,), np.uint32),
+        pool=zeros_in_lines((n_leaves + n_counting, n_words, 2 * HALF_VALUES), np.int64),
+        begun=zeros_in_lines((n_workers, -(-n_slabs // _IN_LINE) * _IN_LINE), np.int64),
         owners=np.zeros(n_slabs, np.int64),
         whole=np.zeros((_WHOLE, n_leaves), np.int64),
         real=np.zeros((NODE_GAIN + 1, n_leaves)),
         live=np.zeros((n_leaves, feature_rules.groups.shape[1]), np.uint64),
         found=np.zeros((n_halves, 2, _FOUND), np.int64),
-        found_gain=np.zeros((n_halves, 2)),
-        to_beat=np.zeros((n_workers, 8)),
-        beaten=np.zeros((n_workers, 8), np.int64),
-        sums=np.zeros((n_workers, _SUMS), np.int64),
-        gains=np.zeros((n_workers, 2 * LEVEL_GAINS)),
+        found_gain=zeros_in_lines((n_halves, _IN_LINE), np.float64),
+        to_beat=zeros_in_lines((n_workers, _IN_LINE), np.float64),
+        beaten=zeros_in_lines((n_workers, _IN_LINE), np.int64),
+        sums=zeros_in_lines((n_workers, _SUMS), np.int64),
+        gains=zeros_in_lines((n_workers, 2 * LEVEL_GAINS), np.float64),
         sides=np.zeros(N_LEFT + 2 * n_ranges, np.int64),
         allowed=np.ones(n_features, np.uint8),
         n_counted=np.zeros((n_words, 2), np.int64),
