@@ -55,6 +55,8 @@ class Benchmark:
         self.checks: list[Check] = []
         self.timings: list[Timing] = []
         self.rows: list[Row] = []
+        # Data that was asked for and is not here.
+        self.absent: list[str] = []
         self.read_bandwidth_gb_s: float | None = None
         self._folder = folder
 
@@ -117,7 +119,10 @@ class Benchmark:
         """
         folder = os.environ.get("RANKWELL_DATA")
         path = (Path(folder) if folder else ROOT.parent / "shared" / "data") / name
-        return path if path.exists() else None
+        if path.exists():
+            return path
+        self.absent.append(name)
+        return None
 
     def read_bandwidth(self) -> float:
         """How fast this machine reads memory, in GB/s: measured once, and written with the results."""

@@ -49,6 +49,9 @@ def run_question(
         try:
             commit = demand_commit() if write else None
             import_module(f"{package}.{question.name}").run(bench)
+            if bench.absent and not bench.rows:
+                console.print(f"  skipped: {escape(', '.join(bench.absent))} of the real collections is absent\n")
+                return True
             _demand_substance(bench)
             path = None if commit is None else write_results(bench, Path(figures), commit, folder)
         except Exception as cause:

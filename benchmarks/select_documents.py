@@ -55,6 +55,7 @@ TARGETS = {bm25s_search.NAME: {10: 1.0, 1000: 1.0}, tantivy_search.NAME: {10: 3.
 QUANTILES = (0.5, 0.95, 0.99)
 CHOICES = (10, 100, 300, 1000, 3000)
 WORST_CHOICE = 1.05
+FLOAT32_ERROR = 1e-4  # tantivy computes idf in float32, ln(1 + x) with a small x for frequent words
 KEPT_ERROR = 1 / 8  # a length of 4 significant bits is too small by less than this share
 
 
@@ -240,7 +241,9 @@ def _check_tantivy(
         apart = max(apart, float(np.max(np.abs(scores / result.scores - 1.0), initial=0.0)))
         shared, total = shared + len(np.intersect1d(docs, result.docs)), total + len(result)
     bench.check(
-        f"top {k:,}: tantivy's scores are BM25 with lengths of one byte", unexplained < 1e-5, f"{unexplained:.1e} apart"
+        f"top {k:,}: tantivy's scores are BM25 with lengths of one byte",
+        unexplained < FLOAT32_ERROR,
+        f"{unexplained:.1e} apart",
     )
     bench.check(
         f"top {k:,}: its score at each rank is ours within a length's rounding",
